@@ -1,0 +1,145 @@
+"""Every error that the tool reports: a code, what is wrong, and what to do.
+
+Code that finds something wrong makes a :class:`Problem` with :func:`problem` and either raises it in a
+:class:`StubgenError` or collects it with others, so that one run reports all there is. The texts live in
+:data:`CATALOGUE`, one entry a code; ``cute-stubgen explain CODE`` and ``docs/errors.md`` show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from stubgen.model import Place
+
+
+class Entry(NamedTuple):
+    """One kind of problem. ``{names}`` in the message are filled in where it is reported."""
+
+    message: str
+    remedy: str
+    why: str = ""
+    """Background for ``explain``, where the message and the remedy do not say it all."""
+
+
+CATALOGUE: dict[str, Entry] = {
+    # CS1xx: configuration, command line, environment.
+    "CS101": Entry(
+        "{file} is not valid: {reason}",
+        "correct the file; docs/configuration.md lists every key of [tool.cute-stubgen]",
+    ),
+    "CS102": Entry(
+        "no GPU architecture is given for {kernels}",
+        'pass --arch sm_90a, or set archs = ["sm_90a"] under [tool.cute-stubgen]',
+        "Without one the compiler would silently pick whatever it finds on the machine, or sm_100a where "
+        "it finds nothing. Functions without a GPU kernel need no architecture.",
+    ),
+    "CS103": Entry(
+        "unknown GPU architecture {arch!r}{hint}",
+        "use one that the installed DSL knows: {known}",
+    ),
+    "CS104": Entry(
+        "{package!r} cannot be the name of the generated package: {reason}",
+        "choose a lower-case Python identifier that is also a C identifier",
+    ),
+    "CS105": Entry(
+        "the installed {distribution} {version} is not one that this tool knows",
+        "install {distribution}{wanted}",
+        "The tool touches private corners of the DSL in one file, which is checked against the versions "
+        "that it was tested with.",
+    ),
+    "CS106": Entry(
+        "{distribution} is not installed, or cannot be imported: {reason}",
+        "install it: pip install '{requirement}'",
+    ),
+    # CS2xx: discovery and declarations.
+    "CS201": Entry(
+        "no kernels found in {folder}",
+        "write a kernel module there that calls stubgen.export or uses stubgen.family, or name another "
+        "folder: cute-stubgen generate FOLDER",
+    ),
+    "CS202": Entry("{path} does not exist", "name a kernel module or a folder of them"),
+    "CS203": Entry("{file} cannot be parsed: {reason}", "correct the syntax error"),
+    "CS204": Entry(
+        "{module} raised {error} while it was imported",
+        "make the module importable on its own: python {file}",
+    ),
+}
+"""Every code, in order."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that is wrong, in the user's own names."""
+
+    code: str
+    message: str
+    remedy: str
+    place: Place | None = None
+    kernel: str | None = None
+    parameter: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.code}: {self.message}; {self.remedy}"
+
+
+class StubgenError(Exception):
+    """A run cannot go on, or not to its end; carries everything that was found."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+def problem(
+    code: str,
+    *,
+    place: Place | None = None,
+    kernel: str | None = None,
+    parameter: str | None = None,
+    **details: object,
+) -> Problem:
+    """Fill in a catalogue entry.
+
+    Parameters
+    ----------
+    code
+        A key of :data:`CATALOGUE`.
+    place
+        Where the user has to look.
+    kernel, parameter
+        What it is about, in the user's names.
+    **details
+        Values for the ``{names}`` of the entry; ``kernel`` and ``parameter`` are available there too.
+    """
+    entry = CATALOGUE[code]
+    values = {"kernel": kernel, "parameter": parameter, **details}
+    return Problem(
+        code=code,
+        message=entry.message.format(**values),
+        remedy=entry.remedy.format(**values),
+        place=place,
+        kernel=kernel,
+        parameter=parameter,
+    )
+
+
+def raise_if_any(problems: Iterable[Problem]) -> None:
+    """Raise all problems at once, each only once, ordered by place.
+
+    Raises
+    ------
+    StubgenError
+        There is at least one.
+    """
+    found = sorted(
+        dict.fromkeys(problems),
+        key=lambda p: (p.place.file if p.place else "", p.place.line if p.place else 0, p.code),
+    )
+    if found:
+        raise StubgenError(*found)

@@ -1,0 +1,273 @@
+"""What the compiler made of a set of kernels, as plain data.
+
+A :class:`Library` holds everything that rendering, dispatch and linking need to know. Nothing here does
+I/O, imports the DSL or computes anything: the classes are frozen, compare by value, and survive
+:func:`to_json` and :func:`from_json` unchanged.
+
+The unions :data:`Slot` and :data:`Extent` are the heart of it. A slot describes one argument of a compiled
+function the way the compiler reported it, which is not always the way its author annotated it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+
+class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all model classes."""
+
+
+class Symbol(_Data, frozen=True, tag="symbol"):
+    """An extent or stride that is known only at run time."""
+
+    name: str
+    """Shared by every place of one function that must have the same value."""
+    bits: Literal[32, 64] = 32
+    divisible_by: int = 1
+
+
+Extent: TypeAlias = "int | Symbol"
+"""A size in elements, fixed at compile time or bound by name at run time."""
+
+
+class TensorSlot(_Data, frozen=True, tag="tensor"):
+    """A tensor, passed as anything that speaks DLPack."""
+
+    dtype: str
+    """tvm-ffi's name for the element type, such as ``bfloat16`` or ``float4_e2m1fnx2``."""
+    shape: tuple[Extent, ...]
+    strides: tuple[Extent, ...] | None = None
+    """In elements, one for each dimension; ``None`` where the compiler takes row-major only."""
+    alignment: int | None = None
+    """Of the data pointer, in bytes."""
+    device: Literal["cuda", "cpu"] = "cuda"
+
+
+class ScalarSlot(_Data, frozen=True, tag="scalar"):
+    """A number or a bool, passed by value."""
+
+    dtype: str
+    divisible_by: int = 1
+
+
+class ShapeSlot(_Data, frozen=True, tag="shape"):
+    """A shape, stride, coordinate or tile: a flat tuple of integers."""
+
+    extents: tuple[Extent, ...]
+
+
+class NoneSlot(_Data, frozen=True, tag="none"):
+    """An optional argument that was compiled as absent; only ``None`` fits."""
+
+
+class ConstantSlot(_Data, frozen=True, tag="constant"):
+    """A compile-time constant inside a dataclass; only this value fits."""
+
+    value: bool | int | float
+
+
+class PointerSlot(_Data, frozen=True, tag="pointer"):
+    """A raw address."""
+
+    dtype: str | None = None
+    """Of what it points to, where the declaration says so."""
+    alignment: int | None = None
+    """Of the address, in bytes."""
+    device: Literal["cuda", "cpu"] | None = None
+
+
+class StreamSlot(_Data, frozen=True, tag="stream"):
+    """A CUDA stream that the caller passes."""
+
+
+class TupleSlot(_Data, frozen=True, tag="tuple"):
+    """A tuple, NamedTuple or dataclass."""
+
+    items: tuple[Slot, ...]
+    record: str | None = None
+    """Name of the :class:`Record` whose fields the items are, if it has one."""
+
+
+Slot: TypeAlias = (
+    TensorSlot
+    | ScalarSlot
+    | ShapeSlot
+    | NoneSlot
+    | ConstantSlot
+    | PointerSlot
+    | StreamSlot
+    | TupleSlot
+)
+
+
+class Default(_Data, frozen=True):
+    """The default of a parameter; a class of its own because ``None`` is a value."""
+
+    value: None | bool | int | float | str | tuple[None | bool | int | float, ...]
+
+
+ParameterKind: TypeAlias = Literal["positional_only", "positional_or_keyword", "keyword_only"]
+
+
+class Parameter(_Data, frozen=True):
+    """One argument of a public function."""
+
+    name: str
+    slot: Slot
+    kind: ParameterKind = "positional_or_keyword"
+    """How the author's signature takes it; compiled functions take everything by position."""
+    default: Default | None = None
+    """Kept only if the compiled slot admits it."""
+
+
+class Frozen(_Data, frozen=True):
+    """An author's parameter that the compiled function no longer has, and the value it was compiled with."""
+
+    name: str
+    value: str
+    """As Python source where it has one, and otherwise a description."""
+
+
+class Field(_Data, frozen=True):
+    """One field of a :class:`Record`."""
+
+    name: str
+    default: Default | None = None
+
+
+class Record(_Data, frozen=True):
+    """A NamedTuple or dataclass of the author's, which the package defines anew for its users."""
+
+    name: str
+    kind: Literal["namedtuple", "dataclass"]
+    fields: tuple[Field, ...]
+    doc: str = ""
+
+
+class Place(_Data, frozen=True):
+    """Where something was written."""
+
+    file: str
+    """Relative to the project's folder, with forward slashes."""
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Variant(_Data, frozen=True):
+    """What makes one member of a family: the axes and the labels of their values."""
+
+    family: str
+    labels: dict[str, str]
+
+
+class Kernel(_Data, frozen=True):
+    """One compiled function."""
+
+    name: str
+    """Public name, a C and Python identifier; the symbol is ``__tvm_ffi_<name>``."""
+    module: str
+    """Dotted path of the generated module, relative to the package."""
+    parameters: tuple[Parameter, ...]
+    """In the order of the ABI."""
+    abi: str
+    """The signature as the compiled function states it in its own error messages."""
+    place: Place
+    """Of the declaration."""
+    doc: str = ""
+    source: Place | None = None
+    """Of the ``@cute.jit`` function, where it lies in the project."""
+    frozen: tuple[Frozen, ...] = ()
+    env_streams: tuple[str, ...] = ()
+    """Author's parameters that are filled from tvm-ffi's environment stream."""
+    has_device_code: bool = True
+    arch: str | None = None
+    """What the device code was compiled for; ``None`` for a function that only runs on the host."""
+    options: str = ""
+    """Compile options of the declaration's own."""
+    variant: Variant | None = None
+
+    @property
+    def symbol(self) -> str:
+        """The exported symbol."""
+        return f"__tvm_ffi_{self.name}"
+
+
+class Module(_Data, frozen=True):
+    """A generated module: the kernels that one kernel module declares."""
+
+    name: str
+    """Dotted, relative to the package."""
+    source: str
+    """The kernel module's file, relative to the project's folder."""
+    kernels: tuple[Kernel, ...]
+    records: tuple[Record, ...] = ()
+    doc: str = ""
+
+
+class DeviceProfile(_Data, frozen=True):
+    """What a kernel may ask of the GPU while it is built.
+
+    Kernels read these while the compiler traces them, and the answers end up in the compiled code. They come
+    from here rather than from a GPU, so that every machine builds the same library.
+    """
+
+    name: str
+    sm_count: int
+    """Number of streaming multiprocessors."""
+    max_active_clusters: dict[int, int]
+    """For each cluster size, how many clusters the GPU holds at once."""
+    shared_memory_per_sm: int
+    """In bytes."""
+    shared_memory_per_block: int
+    """In bytes, the opt-in maximum."""
+    l2_cache: int
+    """In bytes."""
+    max_threads_per_sm: int
+    registers_per_sm: int
+    warp_size: int = 32
+
+
+class Versions(_Data, frozen=True):
+    """The tools that shaped the library."""
+
+    cute_stubgen: str
+    cutlass_dsl: str
+    tvm_ffi: str
+    toolchain: str
+
+
+class Library(_Data, frozen=True):
+    """Everything that is generated from."""
+
+    package: str
+    modules: tuple[Module, ...]
+    versions: Versions
+    device_profiles: dict[str, DeviceProfile]
+    """For each architecture, the profile that its kernels were built with."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All kernels of all modules, in order."""
+        return tuple(kernel for module in self.modules for kernel in module.kernels)
+
+
+def to_json(library: Library) -> bytes:
+    """Encode a library; :func:`from_json` gives an equal one back."""
+    return msgspec.json.format(msgspec.json.encode(library), indent=2)
+
+
+def from_json(data: bytes) -> Library:
+    """Decode what :func:`to_json` made.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        The data is JSON, but does not describe a library.
+    msgspec.DecodeError
+        The data is not JSON.
+    """
+    return msgspec.json.decode(data, type=Library)
