@@ -1,0 +1,340 @@
+"""What a kernel author writes: ``sg.export``, ``sg.family`` and the arguments that they take.
+
+Importing this module costs nothing and needs no compiler, so a kernel module with declarations in it stays an
+ordinary CuTe DSL module. A declaration only records what was written. A worker process turns it into the fake
+arguments of ``cute.compile`` later, with the architecture set.
+
+Anything that ``cute.compile`` takes as an argument may be used in place of the helpers here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar, cast
+
+Device: TypeAlias = Literal["cuda", "cpu"]
+
+# ---------------------------------------------------------------------------------------------------------
+# Arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Dim:
+    """A size that is known only at run time; see :func:`dim`."""
+
+    name: str
+    divisible_by: int = 1
+    bits: Literal[32, 64] = 32
+
+
+@dataclass(frozen=True, eq=False)
+class TensorArg:
+    """A tensor argument; see :func:`tensor`."""
+
+    dtype: Any
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...] | None
+    order: tuple[int, ...] | None
+    align: int | None
+    device: Device
+
+
+@dataclass(frozen=True, eq=False)
+class PointerArg:
+    """A pointer argument; see :func:`pointer`."""
+
+    dtype: Any
+    align: int | None
+    device: Device
+
+
+@dataclass(frozen=True, eq=False)
+class StreamArg:
+    """A stream argument; see :func:`stream` and :func:`env_stream`."""
+
+    env: bool
+
+
+def dim(name: str, *, divisible_by: int = 1, bits: Literal[32, 64] = 32) -> Dim:
+    """Name a size that is known only at run time.
+
+    Used in several places of one kernel's arguments, the same object says that the sizes are equal; the
+    compiled function checks it. The name appears in documentation and in run-time errors.
+
+    Parameters
+    ----------
+    name
+        An identifier, such as ``"n"`` or ``"batch"``.
+    divisible_by
+        The size is a multiple of this. A promise to the compiler, which does not check it.
+    bits
+        Width of the integer that holds it, 32 or 64.
+    """
+    return Dim(name, divisible_by, bits)
+
+
+def tensor(
+    dtype: Any,
+    *shape: Any,
+    align: int | None = None,
+    order: Sequence[int] | None = None,
+    strides: Sequence[Any] | None = None,
+    device: Device = "cuda",
+) -> TensorArg:
+    """Describe a tensor argument.
+
+    Parameters
+    ----------
+    dtype
+        Element type, such as ``cutlass.Float32``.
+    *shape
+        Extents in elements: integers are fixed, a :func:`dim` is bound at run time. None for a 0-d tensor.
+    align
+        Alignment of the data pointer in bytes; the element's own by default. Vectorised loads need 16.
+    order
+        For a compact tensor, the rank of each dimension in memory, 0 being contiguous. Row-major by default,
+        which for three dimensions is ``(2, 1, 0)``.
+    strides
+        In elements, for a tensor that is not compact: integers are fixed, a :func:`dim` is bound at run time.
+        Excludes ``order``.
+    device
+        ``"cuda"``, or ``"cpu"`` for functions that run on the host.
+    """
+    return TensorArg(
+        dtype,
+        shape,
+        None if strides is None else tuple(strides),
+        None if order is None else tuple(order),
+        align,
+        device,
+    )
+
+
+def pointer(dtype: Any, *, align: int | None = None, device: Device = "cuda") -> PointerArg:
+    """Describe a raw pointer argument.
+
+    Parameters
+    ----------
+    dtype
+        Type of what it points to, such as ``cutlass.Float32``.
+    align
+        Alignment of the address in bytes; the element's own by default.
+    device
+        Whose memory it is.
+    """
+    return PointerArg(dtype, align, device)
+
+
+def stream() -> StreamArg:
+    """Describe a CUDA stream that the caller passes."""
+    return StreamArg(env=False)
+
+
+def env_stream() -> StreamArg:
+    """Describe a CUDA stream that the caller does not pass.
+
+    The compiled function takes the current stream of the framework that its tensors come from (for torch,
+    ``torch.cuda.current_stream()``), through tvm-ffi.
+    """
+    return StreamArg(env=True)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Declarations
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """What to compile, the way ``cute.compile`` takes it."""
+
+    fn: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    options: str
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """One kernel to compile; a member of a family has its labels."""
+
+    name: str | None
+    """Public name; ``None`` if none was given and the function has none of its own."""
+    file: str
+    """Absolute path of the module that declares it."""
+    line: int
+    build: Callable[[], Call | None]
+    """Makes the call; ``None`` for a combination that the family leaves out."""
+    family: str | None = None
+    labels: Mapping[str, str] | None = None
+
+
+class DeclarationError(ValueError):
+    """A declaration is wrong in itself, before anything is compiled."""
+
+
+_declared: list[Declaration] = []
+
+_Build = TypeVar("_Build", bound=Callable[..., "Call | None"])
+
+
+def kernel(fn: Any, /, *args: Any, options: str = "", **kwargs: Any) -> Call:
+    """Say what one member of a family compiles; takes what :func:`export` takes, but for the name."""
+    return Call(fn, args, kwargs, options)
+
+
+def export(
+    fn: Any, /, *args: Any, name: str | None = None, options: str = "", **kwargs: Any
+) -> None:
+    """Declare a kernel for the generated library.
+
+    Mirrors ``cute.compile(fn, ...)``: arguments by position or by keyword, each a helper of this module or
+    whatever ``cute.compile`` takes there. A scalar may be given as its type (``cutlass.Float32``), or left
+    out where the function's annotation says it.
+
+    Parameters
+    ----------
+    fn
+        A ``@cute.jit`` function, a bound method, or an object whose ``__call__`` is one.
+    *args, **kwargs
+        Its arguments. Constexpr parameters take their values.
+    name
+        Public name; the function's own by default. Objects need one.
+    options
+        Further compile options, such as ``"--opt-level 2"``.
+    """
+    own = getattr(fn, "__name__", None)
+    file, line = _caller()
+    call = Call(fn, args, kwargs, options)
+    _declared.append(Declaration(name or own, file, line, lambda: call))
+
+
+def family(
+    name: str | None = None, /, **axes: Sequence[Any] | Mapping[str, Any]
+) -> Callable[[_Build], _Build]:
+    """Declare one kernel for every combination of some values.
+
+    Decorates a function that takes a value of each axis and returns a :func:`kernel`, or ``None`` to leave
+    the combination out. A member's name is the family's, two underscores, and the values' labels joined by
+    one: ``rmsnorm__float16_4096``.
+
+    Parameters
+    ----------
+    name
+        The family's name; the decorated function's by default.
+    **axes
+        For each parameter of the function its values: dtypes, integers, bools, floats, strings. A mapping
+        from label to value takes any other value, and gives other labels.
+
+    Raises
+    ------
+    DeclarationError
+        An axis is empty, or two of its values have the same label.
+    """
+    labelled = {axis: _labelled(axis, values) for axis, values in axes.items()}
+    file, line = _caller()
+
+    def declare(build: _Build) -> _Build:
+        family_name = name or build.__name__
+        for labels, values in _combinations(labelled):
+            _declared.append(
+                Declaration(
+                    name="__".join((family_name, "_".join(labels.values()))),
+                    file=file,
+                    line=line,
+                    build=lambda values=values: build(**values),  # type: ignore[misc]
+                    family=family_name,
+                    labels=labels,
+                )
+            )
+        return build
+
+    return declare
+
+
+def declared_in(file: str) -> tuple[Declaration, ...]:
+    """Collect what the module in this file has declared so far, in its order."""
+    return tuple(declaration for declaration in _declared if declaration.file == file)
+
+
+def _caller() -> tuple[str, int]:
+    """File and line of the module that called the function that calls this one."""
+    frame = sys._getframe(2)
+    return frame.f_globals.get("__file__", frame.f_code.co_filename), frame.f_lineno
+
+
+def _combinations(
+    axes: Mapping[str, Mapping[str, Any]],
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yield the labels and the values of every combination, the last axis varying fastest."""
+    for chosen in itertools.product(*(values.items() for values in axes.values())):
+        labels = {axis: label for axis, (label, _) in zip(axes, chosen, strict=True)}
+        values = {axis: value for axis, (_, value) in zip(axes, chosen, strict=True)}
+        yield labels, values
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Labels
+
+
+def _labelled(axis: str, values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """Give every value of an axis its label."""
+    if isinstance(values, Mapping):
+        given = cast("Mapping[str, Any]", values)
+        pairs = [(identifier_part(label), value) for label, value in given.items()]
+    else:
+        pairs = [(label_of(value), value) for value in values]
+    if not pairs:
+        raise DeclarationError(f"axis {axis!r} has no values")
+    labelled: dict[str, Any] = {}
+    for label, value in pairs:
+        if label in labelled:
+            raise DeclarationError(
+                f"axis {axis!r} has two values labelled {label!r}, {labelled[label]!r} and {value!r}; "
+                "give labels of your own with a dict"
+            )
+        labelled[label] = value
+    return labelled
+
+
+def label_of(value: object) -> str:
+    """Give the part of an identifier that stands for a value: ``float16``, ``4096``, ``true``, ``relu``.
+
+    Raises
+    ------
+    DeclarationError
+        Values of this type have no obvious label.
+    """
+    if isinstance(value, type):
+        return identifier_part(value.__name__.lower().replace("_", ""))
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return identifier_part(str(value).replace("-", "m").replace(".", "p").replace("+", ""))
+    if isinstance(value, str):
+        return identifier_part(value)
+    raise DeclarationError(
+        f"{value!r} has no label of its own; give labels with a dict: {{'label': value}}"
+    )
+
+
+def identifier_part(text: str) -> str:
+    """Spell any text in letters and digits, different texts differently.
+
+    Letters and digits stand for themselves, except that ``Z`` is doubled; any other character becomes its
+    code point in hexadecimal between ``Z`` and ``z``. Underscores never appear, so that labels joined by
+    them can be told apart again.
+
+    Raises
+    ------
+    DeclarationError
+        The text is empty.
+    """
+    if not text:
+        raise DeclarationError("a label cannot be empty")
+    return re.sub(
+        r"[^A-Ya-z0-9]", lambda m: "ZZ" if m[0] == "Z" else f"Z{ord(m[0]):x}z", text, flags=re.ASCII
+    )
