@@ -1,0 +1,196 @@
+"""The private corners of the DSL that the tool must touch, and nothing else.
+
+Written against nvidia-cutlass-dsl 4.8.1. :func:`check` looks for every private name before anything is
+compiled, so that another version fails with a clear message rather than somewhere inside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cutlass.base_dsl.runtime.cuda as dsl_cuda
+import cutlass.base_dsl.tvm_ffi_builder as ffi_builder
+import cutlass.cute._tvm_ffi_args_spec_converter as converter
+from cutlass import cute
+from cutlass.base_dsl import Arch
+from cutlass.base_dsl.runtime.jit_arg_adapters import is_arg_annotation_constexpr
+from cutlass.cutlass_dsl import CuTeDSL
+from cutlass.utils import HardwareInfo
+
+from stubgen.compiler.device import DeviceAnswers
+
+_REQUIRED: tuple[tuple[object, str], ...] = (
+    (ffi_builder, "attach_ffi_func"),
+    (converter, "ConverterContext"),
+    (converter, "AcceptableNumericTypesForScalar"),
+    (converter.ConverterContext, "alloc_or_reuse_symint_var"),
+    (dsl_cuda, "get_device_attribute"),
+    (HardwareInfo, "get_max_active_clusters"),
+    (HardwareInfo, "get_device_multiprocessor_count"),
+    (HardwareInfo, "get_l2_cache_size_in_bytes"),
+)
+
+
+def check() -> str | None:
+    """Name the first private corner that the installed DSL lacks, if there is one."""
+    for owner, name in _REQUIRED:
+        if not hasattr(owner, name):
+            return f"{getattr(owner, '__name__', owner)}.{name}"
+    if "fn_display_name" not in inspect.signature(ffi_builder.attach_ffi_func).parameters:
+        return "the parameter fn_display_name of attach_ffi_func"
+    return None
+
+
+def known_archs() -> tuple[str, ...]:
+    """Give the names of all architectures that the DSL compiles for."""
+    return tuple(Arch.__members__)
+
+
+def set_arch(arch: str) -> None:
+    """Set the architecture that kernels see while they are built; ``--gpu-arch`` alone does not do that."""
+    CuTeDSL._get_dsl().envar.arch = arch
+
+
+def detect_arch() -> str | None:
+    """Give the architecture of the machine's GPU, or ``None`` if it has none."""
+    major, minor = dsl_cuda.get_compute_capability_major_minor()
+    if major is None or minor is None:
+        return None
+    return str(dsl_cuda._get_gpu_arch_info(major, minor)[1])
+
+
+def is_jit(fn: Any) -> bool:
+    """Tell whether a function is decorated with ``@cute.jit``."""
+    return getattr(fn, "_decorator_kind", None) == "jit"
+
+
+def is_constexpr(annotation: Any, name: str) -> bool:
+    """Tell whether a parameter with this annotation is a compile-time constant."""
+    return bool(is_arg_annotation_constexpr(annotation, name, 1, None))
+
+
+def is_numeric_type(value: Any) -> bool:
+    """Tell whether this is one of the DSL's number types, such as ``cutlass.Float32``."""
+    return isinstance(value, type) and issubclass(value, cute.typing.Numeric)
+
+
+def is_scalar_type(value: Any) -> bool:
+    """Tell whether this is a number type that an argument can be passed as by value."""
+    return isinstance(value, type) and value in converter.AcceptableNumericTypesForScalar
+
+
+def plain(value: Any) -> Any:
+    """Unbox a number of the DSL's, such as ``Float32(9.0)``; other values pass through."""
+    return value.value if isinstance(value, cute.typing.Numeric) else value
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Compiling
+
+
+@dataclass
+class Recorded:
+    """What the compiler really used."""
+
+    params: Sequence[Any] = ()
+    """The spec parameters that the ABI was built from."""
+    has_device_code: bool = False
+
+
+@dataclass(frozen=True)
+class CompiledFunction:
+    """A compiled function that has not been exported yet."""
+
+    recorded: Recorded
+    _compiled: Any
+
+    def export_ir(self, path: str, name: str) -> None:
+        """Write its host code, with the device code inside, as LLVM IR; ``__tvm_ffi_<name>`` is its symbol.
+
+        IR rather than an object: the DSL compiles objects for the CPU of the machine that it runs on.
+        """
+        self._compiled.export_to_c(path, name, export_only_tvm_ffi_symbols=True)
+
+
+def compile_function(
+    fn: Any, bound: inspect.BoundArguments, *, name: str, arch: str | None, options: str
+) -> CompiledFunction:
+    """Compile a function under a name of our choosing, and record the ABI that the compiler used.
+
+    The options have to be a string: classes in brackets are ignored, and without TVM-FFI, what comes back
+    could not be exported.
+    """
+    flags = ["--enable-tvm-ffi", *([f"--gpu-arch {arch}"] if arch else []), options]
+    with _recording(name) as recorded:
+        compiled = cute.compile(
+            fn, *bound.args, **bound.kwargs, options=" ".join(filter(None, flags))
+        )
+    return CompiledFunction(recorded, compiled)
+
+
+@contextlib.contextmanager
+def _recording(display_name: str) -> Iterator[Recorded]:
+    """Record the spec that the compiler builds the ABI from, and put our name into its error messages.
+
+    Hooked in where the ABI is built and not where arguments are converted: libraries replace the converter.
+    """
+    recorded = Recorded()
+    attach: Callable[..., None] = ffi_builder.attach_ffi_func
+
+    def record(
+        module: Any, symbol_name: str, params: Sequence[Any], call_provider: Any, **_: Any
+    ) -> None:
+        recorded.params = tuple(params)
+        recorded.has_device_code = bool(call_provider.has_gpu_module)
+        attach(module, symbol_name, params, call_provider, fn_display_name=display_name)
+
+    ffi_builder.attach_ffi_func = record
+    try:
+        yield recorded
+    finally:
+        ffi_builder.attach_ffi_func = attach
+
+
+def name_symbols_as_declared() -> None:
+    """Let symbolic sizes keep their names in the ABI, where the DSL would number them ``n0``, ``n1``, ….
+
+    A name that is taken already, or that looks like one of the DSL's own, is numbered as before.
+    """
+    allocate = converter.ConverterContext.alloc_or_reuse_symint_var
+
+    def alloc_or_reuse_symint_var(self: Any, value: Any, name_alloc_func: Any) -> Any:
+        var = allocate(self, value, name_alloc_func)
+        symbol = value.symbol
+        others = [v for v in self.sym_int_id_mapping.values() if v is not var]
+        if symbol and str(symbol).isidentifier() and all(v.name != symbol for v in others):
+            var.name = str(symbol)
+        return var
+
+    converter.ConverterContext.alloc_or_reuse_symint_var = alloc_or_reuse_symint_var
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The device
+
+
+def answer_for_device(answers: DeviceAnswers) -> None:
+    """Let a profile answer what kernels ask of the GPU while they are built.
+
+    Covers ``cutlass.utils.HardwareInfo`` and the DSL's own attribute queries; with torch's, which
+    :mod:`stubgen.compiler.device` replaces, that was enough for all of 78 published kernels.
+    """
+
+    def init(self: Any, device_id: int = 0) -> None:
+        self.device_id = device_id
+
+    HardwareInfo.__init__ = init
+    HardwareInfo.get_max_active_clusters = lambda _self, size, stream=None: (
+        answers.max_active_clusters(size)
+    )
+    HardwareInfo.get_l2_cache_size_in_bytes = lambda _self: answers.profile.l2_cache
+    HardwareInfo.get_device_multiprocessor_count = lambda _self: answers.profile.sm_count
+    dsl_cuda.get_device_attribute = lambda attribute, device_id=0: answers.attribute(attribute.name)

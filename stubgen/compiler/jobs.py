@@ -1,0 +1,79 @@
+"""What is said between the tool and its worker processes: plain data both ways."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stubgen.diagnostics import Problem
+from stubgen.model import DeviceProfile, Place, Record, Variant
+from stubgen.signatures import Argument, AuthorParameter
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What a worker process is set up for before it imports anything of the user's."""
+
+    project: str
+    """Absolute path of the project's folder."""
+    arch: str | None
+    """Architecture that the DSL is set to; ``None`` leaves only functions without device code."""
+    profile: DeviceProfile | None
+    """What kernels are told about the GPU while they are built."""
+    log_dir: str
+    """Folder for what the compiler prints and for full error texts."""
+
+
+class ModuleJob(msgspec.Struct, frozen=True):
+    """A kernel module to import."""
+
+    name: str
+    """Public name of the generated module."""
+    path: str
+    file: str
+    """The path relative to the project, for messages."""
+    import_name: str
+    import_root: str
+    """Folder that has to be importable for ``import_name`` to be found."""
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """One kernel that a module declares, not compiled yet."""
+
+    index: int
+    """Position among the declarations of its module."""
+    name: str
+    place: Place
+    variant: Variant | None = None
+
+
+class Expansion(msgspec.Struct, frozen=True):
+    """All that a module declares, or why it could not be found out."""
+
+    declared: tuple[Declared, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """What compiling one declaration gave; the host code lies in a file beside it."""
+
+    name: str
+    place: Place
+    arguments: tuple[Argument, ...]
+    """In the order of the ABI, environment streams included."""
+    author: tuple[AuthorParameter, ...]
+    """The parameters of the author's function."""
+    abi: str
+    """The signature as the compiled function will state it."""
+    has_device_code: bool
+    doc: str = ""
+    source: Place | None = None
+    options: str = ""
+    records: tuple[Record, ...] = ()
+    variant: Variant | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The result of compiling one declaration."""
+
+    compiled: Compiled | None = None
+    """``None`` if it failed, or if the family leaves the combination out."""
+    problems: tuple[Problem, ...] = ()

@@ -1,0 +1,167 @@
+"""Joins the signature that an author wrote with the ABI that the compiler made of it.
+
+The two differ: ``self``, constexpr parameters and environment streams have no slot, ``*args`` became as many
+slots as were compiled, and a default may not fit the slot any more. :func:`bind` gives what a caller of the
+compiled function has to know.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from stubgen.model import (
+    ConstantSlot,
+    Default,
+    Frozen,
+    NoneSlot,
+    Parameter,
+    ParameterKind,
+    PointerSlot,
+    ScalarSlot,
+    ShapeSlot,
+    Slot,
+    StreamSlot,
+    Symbol,
+    TupleSlot,
+)
+
+AuthorKind: TypeAlias = ParameterKind | Literal["var_positional", "var_keyword"]
+
+
+class AuthorParameter(msgspec.Struct, frozen=True):
+    """A parameter of the author's function, as ``inspect.signature`` shows it."""
+
+    name: str
+    kind: AuthorKind = "positional_or_keyword"
+    default: Default | None = None
+    """``None`` also where the default is no plain value."""
+    frozen: str | None = None
+    """The value that the parameter was compiled with, if it is a constexpr."""
+
+
+class Argument(msgspec.Struct, frozen=True):
+    """One argument of the compiled function."""
+
+    name: str
+    slot: Slot | None
+    """``None`` for a stream that tvm-ffi's environment fills; callers do not pass it."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """The public face of a compiled function."""
+
+    parameters: tuple[Parameter, ...]
+    frozen: tuple[Frozen, ...]
+    env_streams: tuple[str, ...]
+
+
+def bind(author: tuple[AuthorParameter, ...], arguments: tuple[Argument, ...]) -> Bound:
+    """Give the public parameters of a compiled function.
+
+    Parameters
+    ----------
+    author
+        The parameters that the author wrote, in order.
+    arguments
+        What the compiler made of them, in the order of the ABI. What no author's parameter names comes
+        from ``*args`` (and stays in its place, without keywords) or from ``**kwargs``.
+    """
+    written = {parameter.name: parameter for parameter in author}
+    passed = [argument for argument in arguments if argument.slot is not None]
+    parameters = [_parameter(argument, written) for argument in passed]
+    return Bound(
+        parameters=_without_gaps(parameters),
+        frozen=tuple(Frozen(p.name, p.frozen) for p in author if p.frozen is not None),
+        env_streams=tuple(argument.name for argument in arguments if argument.slot is None),
+    )
+
+
+def _parameter(argument: Argument, written: dict[str, AuthorParameter]) -> Parameter:
+    """Give the public parameter for one slot, with its default if the slot admits it."""
+    assert argument.slot is not None
+    own = written.get(argument.name)
+    if own is None or own.kind in ("var_positional", "var_keyword"):
+        return Parameter(argument.name, argument.slot, kind=_expanded_kind(argument, written))
+    kind: ParameterKind = own.kind  # type: ignore[assignment]  # narrowed above
+    default = own.default if own.default and admits(argument.slot, own.default.value) else None
+    return Parameter(argument.name, argument.slot, kind, default)
+
+
+def _expanded_kind(argument: Argument, written: dict[str, AuthorParameter]) -> ParameterKind:
+    """Tell what became of ``*args`` from what became of ``**kwargs``; the DSL names the former so."""
+    if argument.name.startswith("_vararg") and argument.name not in written:
+        return "positional_only"
+    return "keyword_only"
+
+
+def _without_gaps(parameters: list[Parameter]) -> tuple[Parameter, ...]:
+    """Drop defaults that are followed by a positional parameter without one, as Python demands."""
+    kept: list[Parameter] = []
+    required_follows = False
+    for parameter in reversed(parameters):
+        if parameter.kind == "keyword_only":
+            kept.append(parameter)
+            continue
+        if required_follows:
+            kept.append(msgspec.structs.replace(parameter, default=None))
+        else:
+            kept.append(parameter)
+            required_follows = parameter.default is None
+    return tuple(reversed(kept))
+
+
+_INTEGER_RANGES = {
+    f"{sign}{bits}": (
+        (0, 2 ** min(bits, 63) - 1) if sign == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    )
+    for sign in ("int", "uint")
+    for bits in (8, 16, 32, 64)
+}
+"""What a Python caller can pass. The top half of uint64 is out of reach: tvm-ffi holds integers in an int64."""
+
+
+def admits(slot: Slot, value: object) -> bool:
+    """Tell whether a compiled slot accepts a Python value.
+
+    Follows the checks that the compiled function makes itself. Tensors are never admitted: no default is one.
+    """
+    match slot:
+        case NoneSlot():
+            return value is None
+        case ConstantSlot(value=constant):
+            return type(value) is type(constant) and value == constant
+        case ScalarSlot(dtype=dtype):
+            return _admits_scalar(dtype, value)
+        case PointerSlot() | StreamSlot():
+            return value is None or (type(value) is int and 0 <= value < 2**63)
+        case ShapeSlot(extents=extents):
+            return (
+                isinstance(value, tuple)
+                and len(value) == len(extents)
+                and all(map(_admits_extent, extents, value))
+            )
+        case TupleSlot(items=items):
+            return (
+                isinstance(value, tuple)
+                and len(value) == len(items)
+                and all(map(admits, items, value))
+            )
+        case _:
+            return False
+
+
+def _admits_scalar(dtype: str, value: object) -> bool:
+    if dtype == "bool":
+        return isinstance(value, bool)
+    if dtype in _INTEGER_RANGES:
+        low, high = _INTEGER_RANGES[dtype]
+        return isinstance(value, int) and low <= value <= high
+    return isinstance(value, int | float)
+
+
+def _admits_extent(extent: int | Symbol, value: object) -> bool:
+    if isinstance(extent, Symbol):
+        return type(value) is int and -(2 ** (extent.bits - 1)) <= value < 2 ** (extent.bits - 1)
+    return value == extent
