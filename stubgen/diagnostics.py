@@ -66,6 +66,39 @@ CATALOGUE: dict[str, Entry] = {
         "{module} raised {error} while it was imported",
         "make the module importable on its own: python {file}",
     ),
+    "CS210": Entry(
+        "{reason}",
+        "correct the declaration; docs/declarations.md shows what each helper takes",
+    ),
+    "CS211": Entry(
+        "this export has no name, because an object has none of its own",
+        'give it one: sg.export(..., name="my_kernel")',
+    ),
+    "CS212": Entry(
+        "{kernel!r} cannot be the name of a kernel: {reason}",
+        'choose an identifier that is valid in Python, C and C++, with name="..."',
+    ),
+    "CS213": Entry(
+        "{kernel!r} is exported a second time; the first is at {first}",
+        'give one of them another name: sg.export(..., name="...")',
+    ),
+    # CS3xx: compilation.
+    "CS301": Entry(
+        "{kernel} does not compile: {reason}",
+        "the full text is in {log}",
+    ),
+    "CS302": Entry(
+        "{kernel} has {reason}, which this version of cute-stubgen does not know",
+        "the full text is in {log}; look for a newer cute-stubgen",
+    ),
+    "CS303": Entry(
+        "a worker process was killed while it compiled",
+        "look for a lack of memory, or try again with fewer processes: --jobs 1",
+    ),
+    "CS304": Entry(
+        "{kernel} is {found} in the linked library, but the compiler reported {expected}",
+        "this is a defect of cute-stubgen or of the compiler; please report it",
+    ),
 }
 """Every code, in order."""
 
