@@ -223,12 +223,22 @@ def host_shape(shape: cute.Shape, out: cute.Tensor):
 
 @cute.jit
 def host_bias(x: cute.Tensor, bias: cute.Tensor | None, out: cute.Tensor):
-    """out = x + bias, elementwise; without a bias, out = x."""
+    """out = 2 * x + bias, elementwise; without a bias, out = 2 * x."""
     for i in range(out.shape[0]):
+        value = 2.0 * x[i]
         if cutlass.const_expr(bias is not None):
-            out[i] = x[i] + bias[i]
-        else:
-            out[i] = x[i]
+            value += bias[i]
+        out[i] = value
+
+
+@cute.jit
+def _row_sums(x: cute.Tensor, out: cute.Tensor):
+    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ..."""
+    for i in range(out.shape[0]):
+        total = out.element_type(0)
+        for j in cutlass.range_constexpr(x.shape[1]):
+            total += x[i, j] * (j + 1)
+        out[i] = total
 
 
 class HostPolynomial:
@@ -290,3 +300,14 @@ sg.export(
 sg.export(host_bias, x=vector, bias=None, out=vector)
 sg.export(host_bias, x=vector, bias=vector, out=vector, name="host_bias_given")
 sg.export(HostPolynomial(1.0, -2.0, 0.5), x=vector, out=vector, name="host_polynomial")
+
+
+@sg.family(dtype=[cutlass.Float32, cutlass.Float64, cutlass.Int32], columns=[2, 5])
+def host_row_sums(dtype, columns):
+    """Variants that differ in dtype and in a fixed extent, told apart when called."""
+    rows = sg.dim("rows")
+    return sg.kernel(
+        _row_sums,
+        x=sg.tensor(dtype, rows, columns, device="cpu"),
+        out=sg.tensor(dtype, rows, device="cpu"),
+    )
