@@ -70,7 +70,7 @@ def dim(name: str, *, divisible_by: int = 1, bits: Literal[32, 64] = 32) -> Dim:
     name
         An identifier, such as ``"n"`` or ``"batch"``.
     divisible_by
-        The size is a multiple of this. A promise to the compiler, which does not check it.
+        The size is a multiple of this. The compiler relies on it; the compiled function checks it.
     bits
         Width of the integer that holds it, 32 or 64.
     """

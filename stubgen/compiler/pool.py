@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,9 @@ from typing import Any, TypeVar
 from stubgen.compiler.jobs import Declared, Expansion, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import StubgenError, problem
 
+DSL_REQUIREMENT = "nvidia-cutlass-dsl>=4.8,<4.9"
+"""The versions that :mod:`stubgen.compiler.dsl` is written against."""
+
 _WORKER = "stubgen.compiler.worker"
 _Result = TypeVar("_Result")
 
@@ -20,9 +24,8 @@ _Result = TypeVar("_Result")
 class Pool:
     """Worker processes for one architecture."""
 
-    def __init__(self, executor: ProcessPoolExecutor, settings: Settings) -> None:
+    def __init__(self, executor: ProcessPoolExecutor) -> None:
         self._executor = executor
-        self._settings = settings
 
     def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
         """List what each module declares, in the order of the modules."""
@@ -36,7 +39,7 @@ class Pool:
     ) -> list[Outcome]:
         """Compile declarations, each with the path that its IR goes to, in the order of the jobs."""
         futures = {
-            self._submit("compile_declaration", module, declared, path): declared
+            self._submit("compile", module, declared, path): declared
             for module, declared, path in jobs
         }
         for future in as_completed(futures):
@@ -44,7 +47,7 @@ class Pool:
         return [_result(future) for future in futures]
 
     def _submit(self, name: str, *arguments: Any) -> Future[Any]:
-        return self._executor.submit(_call, name, self._settings, *arguments)
+        return self._executor.submit(_call, name, *arguments)
 
 
 @contextmanager
@@ -54,22 +57,22 @@ def workers(settings: Settings, jobs: int) -> Iterator[Pool]:
     The processes are forked from a server process, so that the DSL (a second or two) is imported once and the
     calling process never has it.
     """
-    with _executor(jobs) as executor:
-        yield Pool(executor, settings)
+    with _executor(jobs, settings) as executor:
+        yield Pool(executor)
 
 
 def detect_arch() -> str | None:
     """Ask a worker for the architecture of this machine's GPU."""
-    with _executor(1) as executor:
-        return executor.submit(_call, "detect_arch").result()
+    with _executor(1, None) as executor:
+        return _result(executor.submit(_detect_arch))
 
 
 @contextmanager
-def _executor(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def _executor(jobs: int, settings: Settings | None) -> Iterator[ProcessPoolExecutor]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_WORKER])
     _forget_dsl_settings()
-    executor = ProcessPoolExecutor(max_workers=jobs, mp_context=context)
+    executor = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=(settings,))
     try:
         yield executor
     except BaseException:
@@ -84,11 +87,45 @@ def _forget_dsl_settings() -> None:
         del os.environ[name]
 
 
-def _call(name: str, *arguments: Any) -> Any:
-    """Run an entry point of the worker; imported by name, because only workers may import it."""
-    import importlib
+# ---------------------------------------------------------------------------------------------------------
+# In the worker process
 
-    return getattr(importlib.import_module(_WORKER), name)(*arguments)
+
+class _Process:
+    """What a worker process keeps between its tasks."""
+
+    settings: Settings | None = None
+    worker: Any = None
+
+
+def _enter(settings: Settings | None) -> None:
+    _Process.settings = settings
+
+
+def _detect_arch() -> Any:
+    return _worker_module().detect_arch()
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    """Run a method of this process's worker, which the first call sets up."""
+    if _Process.worker is None:
+        _Process.worker = _worker_module().Worker(_Process.settings)
+    return getattr(_Process.worker, name)(*arguments)
+
+
+def _worker_module() -> Any:
+    """Import the room behind the DSL; here and not above, because only workers may."""
+    try:
+        return importlib.import_module(_WORKER)
+    except ImportError as error:
+        raise StubgenError(
+            problem(
+                "CS106",
+                distribution="nvidia-cutlass-dsl",
+                reason=error,
+                requirement=DSL_REQUIREMENT,
+            )
+        ) from None
 
 
 def _result(future: Future[_Result]) -> _Result:

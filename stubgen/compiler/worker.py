@@ -7,7 +7,6 @@ while they are built. Nothing here raises to the parent: whatever goes wrong com
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import inspect
 import os
@@ -16,7 +15,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
@@ -27,59 +25,63 @@ from stubgen.declare import Call, Declaration, DeclarationError, declared_in
 from stubgen.diagnostics import Problem, problem
 from stubgen.model import Place, Variant
 
-_Result = TypeVar("_Result")
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Entry points
-
-
 def detect_arch() -> str | None:
     """Give the architecture of this machine's GPU, or ``None`` if it has none."""
     return dsl.detect_arch()
 
 
-def expand(settings: Settings, module: ModuleJob) -> Expansion:
-    """Import a module and list what it declares."""
-    with _contained(settings):
-        problems = _prepare(settings)
-        if problems:
-            return Expansion(problems=problems)
-        declarations, problems = _declarations(settings, module)
-        found = [
-            _declared(module, index, declaration) for index, declaration in enumerate(declarations)
-        ]
+class Worker:
+    """A worker process, set up for one architecture."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._problems = _set_up(settings)
+        self._imported: dict[str, tuple[Declaration, ...] | Problem] = {}
+
+    def expand(self, module: ModuleJob) -> Expansion:
+        """Import a module and list what it declares."""
+        if self._problems:
+            return Expansion(problems=self._problems)
+        with _contained(self._settings):
+            declarations = self._declarations(module)
+        if isinstance(declarations, Problem):
+            return Expansion(problems=(declarations,))
+        found = [_declared(module, index, item) for index, item in enumerate(declarations)]
         return Expansion(
             declared=tuple(item for item in found if isinstance(item, Declared)),
-            problems=problems + tuple(item for item in found if isinstance(item, Problem)),
+            problems=tuple(item for item in found if isinstance(item, Problem)),
         )
 
+    def compile(self, module: ModuleJob, declared: Declared, ir_path: str) -> Outcome:
+        """Compile one declaration and write its host code, device code inside, as LLVM IR."""
+        if self._problems:
+            return Outcome(problems=self._problems)
+        with _contained(self._settings):
+            declarations = self._declarations(module)
+            if isinstance(declarations, Problem):
+                return Outcome(problems=(declarations,))
+            job = _Job(self._settings, declared)
+            try:
+                return job.run(declarations[declared.index], ir_path)
+            except Exception as error:  # kernels run any code while they are built
+                return Outcome(problems=(job.explain(error),))
 
-def compile_declaration(
-    settings: Settings, module: ModuleJob, declared: Declared, ir_path: str
-) -> Outcome:
-    """Compile one declaration and write its host code, with the device code inside, as LLVM IR."""
-    with _contained(settings):
-        problems = _prepare(settings)
-        if problems:
-            return Outcome(problems=problems)
-        declarations, problems = _declarations(settings, module)
-        if problems:
-            return Outcome(problems=problems)
-        job = _Job(settings, module, declared)
-        try:
-            return job.run(declarations[declared.index], ir_path)
-        except Exception as error:  # kernels run any code while they are built
-            return Outcome(problems=(job.explain(error),))
+    def _declarations(self, module: ModuleJob) -> tuple[Declaration, ...] | Problem:
+        """Import a module, once a process, and collect what it declares."""
+        if module.path not in self._imported:
+            try:
+                _import(self._settings, module)
+                self._imported[module.path] = declared_in(module.path)
+            except (Exception, SystemExit) as error:
+                self._imported[module.path] = _import_problem(self._settings, module, error)
+        return self._imported[module.path]
 
 
 # ---------------------------------------------------------------------------------------------------------
 # The process
 
 
-@functools.cache
-def _prepare(settings: Settings) -> tuple[Problem, ...]:
-    """Set the DSL up, once a process."""
+def _set_up(settings: Settings) -> tuple[Problem, ...]:
     lacking = dsl.check()
     if lacking:
         return (
@@ -120,20 +122,6 @@ def _contained(settings: Settings) -> Iterator[None]:
 
 # ---------------------------------------------------------------------------------------------------------
 # Modules
-
-
-@functools.cache
-def _declarations(
-    settings: Settings, module: ModuleJob
-) -> tuple[tuple[Declaration, ...], tuple[Problem, ...]]:
-    """Import a module, once a process, and collect what it declares."""
-    try:
-        _import(settings, module)
-    except BaseException as error:  # a module may also call sys.exit()
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        return (), (_import_problem(settings, module, error),)
-    return declared_in(module.path), ()
 
 
 def _import(settings: Settings, module: ModuleJob) -> None:
@@ -179,9 +167,8 @@ def _declared(module: ModuleJob, index: int, declaration: Declaration) -> Declar
 class _Job:
     """Compiles one declaration."""
 
-    def __init__(self, settings: Settings, module: ModuleJob, declared: Declared) -> None:
+    def __init__(self, settings: Settings, declared: Declared) -> None:
         self.settings = settings
-        self.module = module
         self.declared = declared
 
     def run(self, declaration: Declaration, ir_path: str) -> Outcome:

@@ -1,0 +1,169 @@
+"""What types cannot say, in words: the same lines for docstrings and for header comments."""
+
+from __future__ import annotations
+
+from stubgen.model import (
+    ConstantSlot,
+    Extent,
+    Kernel,
+    NoneSlot,
+    Parameter,
+    PointerSlot,
+    ScalarSlot,
+    ShapeSlot,
+    Slot,
+    StreamSlot,
+    Symbol,
+    TensorSlot,
+    TupleSlot,
+)
+from stubgen.render.layout import wrapped
+
+_BITS = {"bool": 8, "bfloat16": 16}
+
+
+def kernel_doc(kernel: Kernel, *, width: int, hidden: bool = False) -> list[str]:
+    """Document a kernel: the author's docstring, the arguments, and what was fixed at compile time.
+
+    Parameters
+    ----------
+    kernel
+        What to document.
+    width
+        Columns that a line may take; the author's own lines are left as they are.
+    hidden
+        Leave out arguments for which only one value fits, as a surface does that passes them itself.
+    """
+    parameters = [
+        p
+        for p in kernel.parameters
+        if not (hidden and isinstance(p.slot, NoneSlot | ConstantSlot))
+    ]
+    sections = [
+        kernel.doc.splitlines() or [f"{kernel.name}, compiled ahead of time."],
+        _arguments(parameters, width),
+        _notes(kernel, width),
+    ]
+    lines: list[str] = []
+    for section in filter(None, sections):
+        lines += ["", *section] if lines else section
+    return lines
+
+
+def _arguments(parameters: list[Parameter], width: int) -> list[str]:
+    return [
+        line
+        for parameter in parameters
+        for line in wrapped(
+            f"{parameter.name}: {describe(parameter.slot)}", width=width, hanging=4
+        )
+    ]
+
+
+def _notes(kernel: Kernel, width: int) -> list[str]:
+    notes: list[str] = []
+    multiples = _multiples(kernel.parameters)
+    if multiples:
+        notes.append(f"Sizes: {', '.join(multiples)}.")
+    if kernel.frozen:
+        fixed = ", ".join(f"{item.name}={item.value}" for item in kernel.frozen)
+        notes.append(f"Compiled with {fixed}.")
+    if kernel.env_streams:
+        notes.append("Runs on the current stream of the framework that the tensors come from.")
+    if kernel.arch is not None:
+        notes.append(f"Built for {kernel.arch}.")
+    if kernel.source is not None:
+        notes.append(f"Source: {kernel.source}")
+    return [line for note in notes for line in wrapped(note, width=width)]
+
+
+def describe(slot: Slot) -> str:
+    """Describe what fits a slot, in one line."""
+    match slot:
+        case TensorSlot():
+            return _tensor(slot)
+        case ScalarSlot(dtype=dtype):
+            return dtype
+        case NoneSlot():
+            return "None"
+        case ConstantSlot(value=value):
+            return f"{value!r}, fixed"
+        case PointerSlot():
+            return _pointer(slot)
+        case StreamSlot():
+            return "CUDA stream"
+        case ShapeSlot(extents=extents):
+            return f"integers {_extents(extents)}"
+        case TupleSlot(items=items):
+            inner = "; ".join(map(describe, items))
+            return f"({inner})"
+
+
+def _tensor(slot: TensorSlot) -> str:
+    parts = [slot.dtype, f"shape {_extents(slot.shape)}"]
+    if slot.strides is not None and not _row_major(slot.shape, slot.strides):
+        parts.append(f"strides {_extents(slot.strides)}")
+    parts.append(_device(slot.device))
+    if slot.alignment is not None and slot.alignment * 8 > _element_bits(slot.dtype):
+        parts.append(f"{slot.alignment}-byte aligned")
+    return ", ".join(parts)
+
+
+def _pointer(slot: PointerSlot) -> str:
+    parts = [f"address of {slot.dtype}" if slot.dtype else "address"]
+    if slot.device is not None:
+        parts.append(_device(slot.device))
+    if slot.alignment is not None and slot.alignment > 1:
+        parts.append(f"{slot.alignment}-byte aligned")
+    return ", ".join(parts)
+
+
+def _device(device: str) -> str:
+    return device.upper()
+
+
+def _extents(extents: tuple[Extent, ...]) -> str:
+    inner = ", ".join(str(e) if isinstance(e, int) else e.name for e in extents)
+    return f"({inner},)" if len(extents) == 1 else f"({inner})"
+
+
+def _row_major(shape: tuple[Extent, ...], strides: tuple[Extent, ...]) -> bool:
+    """Tell whether fixed strides follow from the shape, and so need no mention."""
+    expected: int | None = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if expected is None or stride != expected:
+            return False
+        expected = expected * extent if isinstance(extent, int) else None
+    return True
+
+
+def _element_bits(dtype: str) -> int:
+    if dtype in _BITS:
+        return _BITS[dtype]
+    digits = "".join(c for c in dtype.split("_")[0] if c.isdigit())
+    return int(digits or 8)
+
+
+def _multiples(parameters: tuple[Parameter, ...]) -> list[str]:
+    """List what sizes have to be divisible by, each once."""
+    symbols: dict[str, Symbol] = {}
+    for parameter in parameters:
+        for symbol in _symbols(parameter.slot):
+            symbols.setdefault(symbol.name, symbol)
+    return [
+        f"{symbol.name} is a multiple of {symbol.divisible_by}"
+        for symbol in symbols.values()
+        if symbol.divisible_by > 1
+    ]
+
+
+def _symbols(slot: Slot) -> list[Symbol]:
+    match slot:
+        case TensorSlot(shape=shape, strides=strides):
+            return [e for e in (*shape, *(strides or ())) if isinstance(e, Symbol)]
+        case ShapeSlot(extents=extents):
+            return [e for e in extents if isinstance(e, Symbol)]
+        case TupleSlot(items=items):
+            return [symbol for item in items for symbol in _symbols(item)]
+        case _:
+            return []

@@ -1,0 +1,232 @@
+"""The generated Python package: runtime, positional and keyword modules, and their stubs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stubgen.model import (
+    ConstantSlot,
+    Default,
+    Kernel,
+    Library,
+    Module,
+    Record,
+    Slot,
+    TupleSlot,
+)
+from stubgen.render import documentation, python_types
+from stubgen.render.layout import WIDTH, call_like, docstring
+from stubgen.render.templates import fill
+from stubgen.signatures import admits
+
+_INDENT = " " * 4
+
+
+def python_package(library: Library) -> dict[str, str]:
+    """Give every Python file of the package, by path relative to the output folder."""
+    root = library.package
+    files = {
+        f"{root}/py.typed": "",
+        f"{root}/_types.py": fill("types.py.j2", package=root),
+        f"{root}/_runtime.py": fill("runtime.py.j2", package=root, tvm_ffi=library.versions.tvm_ffi),
+        **_package_files(library, root, kwargs=False),
+        **_package_files(library, f"{root}/kwargs", kwargs=True),
+    }
+    for module in library.modules:
+        path = module.name.replace(".", "/")
+        files[f"{root}/{path}.py"] = _module_file("module.py.j2", library, module, _positional)
+        files[f"{root}/{path}.pyi"] = _module_file("module.pyi.j2", library, module, _positional)
+        files[f"{root}/kwargs/{path}.py"] = _module_file("kwargs.py.j2", library, module, _keyword)
+        files[f"{root}/kwargs/{path}.pyi"] = _module_file("kwargs.pyi.j2", library, module, _keyword)
+    return files
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Packages
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line of a package's table of contents."""
+
+    name: str
+    summary: str
+
+
+def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, str]:
+    """Give ``__init__`` files: of the package itself, and of every folder that modules lie in."""
+    template = "kwargs_init" if kwargs else "init"
+    entries = [
+        _Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules
+    ]
+    context = {
+        "package": library.package,
+        "entries": [entry for entry in entries if "." not in entry.name],
+        "children": _children(entries, ""),
+        "own_names": python_types.OWN_NAMES,
+        "width": max((len(e.name) for e in entries), default=0),
+    }
+    files = {
+        f"{path}/__init__.py": fill(f"{template}.py.j2", **context),
+        f"{path}/__init__.pyi": fill(f"{template}.pyi.j2", **context),
+    }
+    for folder in sorted(_folders(entries)):
+        inner = {"package": library.package, "children": _children(entries, folder + ".")}
+        text = fill("folder_init.py.j2", **inner)
+        for suffix in (".py", ".pyi"):
+            files[f"{path}/{folder.replace('.', '/')}/__init__{suffix}"] = text
+    return files
+
+
+def _folders(entries: list[_Entry]) -> set[str]:
+    return {
+        entry.name.rsplit(".", depth)[0]
+        for entry in entries
+        for depth in range(1, entry.name.count(".") + 1)
+    }
+
+
+def _children(entries: list[_Entry], prefix: str) -> list[str]:
+    names = {e.name[len(prefix) :].split(".")[0] for e in entries if e.name.startswith(prefix)}
+    return sorted(names)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Modules
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function, ready to be put into a file."""
+
+    name: str
+    decorator: str
+    signature: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A NamedTuple or dataclass, ready to be put into a file."""
+
+    name: str
+    head: str
+    doc: str
+    fields: list[str]
+
+
+def _module_file(
+    template: str, library: Library, module: Module, surface: Callable[[Module, Kernel], _Function]
+) -> str:
+    functions = [surface(module, kernel) for kernel in module.kernels]
+    classes = [_class(record, module) for record in module.records]
+    texts = [f.signature for f in functions]
+    if surface is _positional:
+        texts += [field for cls in classes for field in cls.fields]
+    own, literal = _imports(texts)
+    depth = module.name.count(".")
+    return fill(
+        template,
+        package=library.package,
+        module=module,
+        doc=docstring(module.doc.splitlines() or [f"Kernels of {module.source}."], ""),
+        functions=functions,
+        classes=classes,
+        record_kinds=sorted({r.kind for r in module.records}),
+        own_names=own,
+        literal=literal,
+        public=[*(f.name for f in functions), *(c.name for c in classes)],
+        up="." * (depth + 1),
+        parent=module.name.rpartition(".")[0],
+        stem=module.name.rpartition(".")[2],
+    )
+
+
+def _imports(texts: Iterable[str]) -> tuple[list[str], bool]:
+    """Work out what a file imports from the signatures and fields in it."""
+    plain = (text.translate(str.maketrans("():=/*\n", "       ")) for text in texts)
+    own, literal = python_types.names_in(plain)
+    return sorted(own), literal
+
+
+def _positional(_module: Module, kernel: Kernel) -> _Function:
+    items = python_types.positional_items(kernel.parameters)
+    return _Function(
+        kernel.name,
+        "@_native",
+        call_like(f"def {kernel.name}", items, " -> None:"),
+        _kernel_docstring(kernel),
+    )
+
+
+def _keyword(module: Module, kernel: Kernel) -> _Function:
+    dataclasses = {record.name for record in module.records if record.kind == "dataclass"}
+    unpacked = [
+        p.name for p in kernel.parameters if python_types.holds_dataclass(p.slot, dataclasses)
+    ]
+    extra = [f"unpack={unpacked!r}".replace("'", '"')] if unpacked else []
+    items = python_types.keyword_items(kernel.parameters)
+    return _Function(
+        kernel.name,
+        call_like("@_keywords", [f"_positional.{kernel.name}", *extra], ""),
+        call_like(f"def {kernel.name}", items, " -> None:"),
+        _kernel_docstring(kernel),
+    )
+
+
+def _kernel_docstring(kernel: Kernel) -> str:
+    return docstring(documentation.kernel_doc(kernel, width=WIDTH - len(_INDENT)), _INDENT)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Records
+
+
+def _class(record: Record, module: Module) -> _Class:
+    uses = [
+        slot
+        for kernel in module.kernels
+        for parameter in kernel.parameters
+        for slot in _uses(parameter.slot, record.name)
+    ]
+    slots = [list(column) for column in zip(*(use.items for use in uses), strict=True)]
+    heads = {"namedtuple": "({})", "dataclass": ""}
+    doc = record.doc.splitlines() or [f"Arguments that belong together, of {module.source}."]
+    return _Class(
+        record.name,
+        f"class {record.name}" + heads[record.kind].format("_NamedTuple") + ":",
+        docstring(doc, _INDENT),
+        _fields(record, slots),
+    )
+
+
+def _uses(slot: Slot, record: str) -> list[TupleSlot]:
+    """Find every place in a slot where a record is passed."""
+    if not isinstance(slot, TupleSlot):
+        return []
+    inner = [use for item in slot.items for use in _uses(item, record)]
+    return [slot, *inner] if slot.record == record else inner
+
+
+def _fields(record: Record, slots: list[list[Slot]]) -> list[str]:
+    """Give the fields, each with the types of all uses; defaults only where every use admits them."""
+    lines: list[str] = []
+    defaulted = True
+    for field, column in reversed(list(zip(record.fields, slots, strict=True))):
+        types = dict.fromkeys(python_types.type_of(slot, records=True) for slot in column)
+        default = _field_default(field.default, column) if defaulted else None
+        defaulted = default is not None
+        value = f" = {python_types.literal(default)}" if default else ""
+        lines.append(f"{field.name}: {' | '.join(types)}{value}")
+    return list(reversed(lines))
+
+
+def _field_default(default: Default | None, column: list[Slot]) -> Default | None:
+    """Give a field's default; a constant is its own, so that nobody has to repeat it."""
+    constants = {slot.value for slot in column if isinstance(slot, ConstantSlot)}
+    if len(constants) == 1 and all(isinstance(slot, ConstantSlot) for slot in column):
+        return Default(constants.pop())
+    if default is not None and all(admits(slot, default.value) for slot in column):
+        return default
+    return None

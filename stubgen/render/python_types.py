@@ -1,0 +1,131 @@
+"""Slots as Python type expressions, values as Python literals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stubgen.model import (
+    ConstantSlot,
+    Default,
+    Extent,
+    NoneSlot,
+    Parameter,
+    PointerSlot,
+    ScalarSlot,
+    ShapeSlot,
+    Slot,
+    StreamSlot,
+    TensorSlot,
+    TupleSlot,
+)
+
+OWN_NAMES = ("Pointer", "Stream", "Tensor")
+"""Types that the generated package defines, in its module ``_types``."""
+
+
+def type_of(slot: Slot, *, records: bool) -> str:
+    """Give the type that a caller may pass.
+
+    Parameters
+    ----------
+    slot
+        What was compiled.
+    records
+        Whether a NamedTuple or dataclass is shown as its class, as keyword functions take it, or as the plain
+        tuple that the compiled function takes.
+    """
+    match slot:
+        case TensorSlot():
+            return "Tensor"
+        case ScalarSlot(dtype=dtype):
+            return _scalar_type(dtype)
+        case NoneSlot():
+            return "None"
+        case ConstantSlot(value=value):
+            return _constant_type(value)
+        case PointerSlot():
+            return "Pointer"
+        case StreamSlot():
+            return "Stream"
+        case ShapeSlot(extents=extents):
+            return _tuple_of(map(_extent_type, extents))
+        case TupleSlot(record=record) if record is not None and records:
+            return record
+        case TupleSlot(items=items):
+            return _tuple_of(type_of(item, records=records) for item in items)
+
+
+def _scalar_type(dtype: str) -> str:
+    if dtype == "bool":
+        return "bool"
+    return "int" if dtype.startswith(("int", "uint")) else "float"
+
+
+def _constant_type(value: bool | int | float) -> str:
+    return "float" if isinstance(value, float) else f"Literal[{value!r}]"
+
+
+def _extent_type(extent: Extent) -> str:
+    return f"Literal[{extent}]" if isinstance(extent, int) else "int"
+
+
+def _tuple_of(items: Iterable[str]) -> str:
+    inner = ", ".join(items)
+    return f"tuple[{inner}]" if inner else "tuple[()]"
+
+
+def literal(default: Default) -> str:
+    """Give a default as Python source; infinities and NaN have no literal of their own.
+
+    >>> literal(Default(1e-05)), literal(Default(float("-inf")))
+    ('1e-05', 'float("-inf")')
+    """
+    return _literal(default.value)
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, tuple):
+        inner = ", ".join(_literal(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+        return f"({inner},)" if len(value) == 1 else f"({inner})"  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return f'float("{value}")'
+    return repr(value)
+
+
+def names_in(types: Iterable[str]) -> tuple[set[str], bool]:
+    """Give what a file must import for these type expressions: own types, and whether ``Literal``.
+
+    Works on the finished text, where each name stands between brackets, commas and bars alone.
+    """
+    words = {
+        word
+        for text in types
+        for word in text.translate(str.maketrans("[],|", "    ")).split()
+    }
+    return words & set(OWN_NAMES), "Literal" in words
+
+
+def positional_items(parameters: Iterable[Parameter]) -> list[str]:
+    """Give the parameter list of a compiled function: all by position, in the order of the ABI."""
+    items = [f"{p.name}: {type_of(p.slot, records=False)}" for p in parameters]
+    return [*items, "/"] if items else []
+
+
+def keyword_items(parameters: Iterable[Parameter]) -> list[str]:
+    """Give the parameter list of a keyword function, with defaults; the wrapper knows no ``/``."""
+    items: list[str] = []
+    starred = False
+    for parameter in parameters:
+        if parameter.kind == "keyword_only" and not starred:
+            items.append("*")
+            starred = True
+        default = f" = {literal(parameter.default)}" if parameter.default else ""
+        items.append(f"{parameter.name}: {type_of(parameter.slot, records=True)}{default}")
+    return items
+
+
+def holds_dataclass(slot: Slot, dataclasses: set[str]) -> bool:
+    """Tell whether a dataclass is in a slot, at any depth."""
+    return isinstance(slot, TupleSlot) and (
+        slot.record in dataclasses or any(holds_dataclass(item, dataclasses) for item in slot.items)
+    )
