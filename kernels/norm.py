@@ -28,8 +28,8 @@ class RMSNorm:
         self.vector = LOAD_BITS // dtype.width
         if hidden % (WARP * self.vector):
             raise ValueError(f"hidden={hidden} is not a multiple of {WARP * self.vector}")
-        # A power of two that divides the row's vectors, for 32 elements per thread or more: with fewer, too few
-        # loads would be in flight.
+        # A power of two that divides the row's vectors, for 32 elements per thread or more: with
+        # fewer, too few loads would be in flight.
         most = min(1024, max(WARP, hidden // 32))
         self.threads = WARP
         while self.threads * 2 <= most and hidden % (2 * self.threads * self.vector) == 0:

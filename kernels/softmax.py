@@ -1,7 +1,8 @@
 """Softmax over the rows of a matrix, the row length being fixed.
 
-A row stays in registers from its only load to its only store, so the kernel moves as many bytes as a copy
-does. About 32 elements per thread keep enough loads in flight to reach the memory's bandwidth.
+A row stays in registers from its only load to its only store, so the kernel moves as many bytes as
+a copy does. About 32 elements per thread keep enough loads in flight to reach the memory's
+bandwidth.
 """
 
 import math
@@ -24,7 +25,7 @@ class Softmax:
     dtype
         Element type of input and output.
     columns
-        Row length, a multiple of what a warp loads at once: 128 columns of float32, 256 of bfloat16.
+        Row length, a multiple of what a warp loads at once: 128 of float32, 256 of bfloat16.
     """
 
     def __init__(self, dtype: type[cutlass.Numeric], columns: int):
@@ -80,7 +81,7 @@ class Softmax:
             cute.copy(copy, source, values)
 
         logits = values.load().to(cutlass.Float32)
-        # One slot per warp for either reduction, so that the second need not wait for the first's readers.
+        # A slot per warp for each reduction: the second need not wait for the first's readers.
         warps = self.rows * self.threads // WARP
         partial = cute.make_tensor(
             cute.arch.alloc_smem(cutlass.Float32, 2 * warps),
@@ -98,7 +99,7 @@ class Softmax:
             cute.copy(copy, values, destination)
 
     def _reduce_row(self, value, combine, partial):
-        """Combine one value per thread over the threads of a row; every one of them gets the result."""
+        """Combine one value per thread over the threads of a row, for every one of them."""
         value = cute.arch.warp_reduction(value, combine)
         warps = self.threads // WARP
         if warps > 1:

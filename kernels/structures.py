@@ -1,8 +1,8 @@
-"""Kernels whose arguments have structure: tuples, named tuples, dataclasses, pointers, shapes, options.
+"""Kernels whose arguments have structure: tuples, dataclasses, pointers, shapes, optional tensors.
 
-All of them work on float32 vectors with one thread per element, so that what is special about each is its
-arguments. Every one also takes a tensor of its own beside the structure: it is from such a tensor that
-the compiled function learns the device to switch to and the stream to run on.
+All of them work on float32 vectors with one thread per element, so that what is special about each
+is its arguments. Every one also takes a tensor of its own beside the structure: it is from such a
+tensor that the compiled function learns the device to switch to and the stream to run on.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ THREADS = 256
 
 
 def _launch(kernel, n, stream):
-    """Launch with a thread per element; with at least one block, since CUDA refuses an empty grid."""
+    """Launch a thread per element, in at least one block: CUDA refuses an empty grid."""
     blocks = cutlass.max(cute.ceil_div(n, THREADS), 1)
     kernel.launch(grid=[blocks, 1, 1], block=[THREADS, 1, 1], stream=stream)
 
@@ -86,7 +86,7 @@ def polynomial(x: cute.Tensor, coefficients: tuple, out: cute.Tensor, stream: CU
     x
         Where to evaluate.
     coefficients
-        A tensor for each power of x, from the constant upwards; as many as were given when compiled.
+        A tensor for each power of x, from the constant upwards; as many as when compiled.
     out
         Output.
     """
@@ -172,11 +172,12 @@ def _moving_average(window: Window, out: cute.Tensor):
     if i < n:
         total = cutlass.Float32(0.0)
         for back in cutlass.range_constexpr(window.width):
-            if cutlass.const_expr(window.wrap):
-                # The remainder keeps its dividend's sign, and the signal may be shorter than the window.
-                total += window.signal[(i - back % n + n) % n]
-            elif back <= i:
-                total += window.signal[i - back]
+            # The signal may be shorter than the window.
+            source = i - back % n if cutlass.const_expr(window.wrap) else i - back
+            if cutlass.const_expr(window.wrap) and source < 0:
+                source += n
+            if source >= 0:
+                total += window.signal[source]
         out[i] = window.gain / window.width * total
 
 
