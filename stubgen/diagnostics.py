@@ -99,6 +99,16 @@ CATALOGUE: dict[str, Entry] = {
         "{kernel} is {found} in the linked library, but the compiler reported {expected}",
         "this is a defect of cute-stubgen or of the compiler; please report it",
     ),
+    # CS5xx: output.
+    "CS501": Entry(
+        "{path} cannot be written: {reason}",
+        "make room or give the right to write there, or choose another folder with --output; the previous "
+        "output is whole",
+    ),
+    "CS502": Entry(
+        "{path} is in the way, and cute-stubgen did not write it",
+        "move it, or choose another folder with --output",
+    ),
 }
 """Every code, in order."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stubgen import names
 from stubgen.model import (
     ConstantSlot,
     NoneSlot,
@@ -64,43 +65,14 @@ def scalar_type(dtype: str) -> str:
     return "double" if dtype == "float64" else "float"
 
 
-_RESERVED = frozenset(
-    # C and C++ keywords, alternative tokens, and macros of the standard headers that headers include.
-    """
-    alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break
-    case catch char char8_t char16_t char32_t class compl concept const consteval constexpr constinit
-    const_cast continue contract_assert co_await co_return co_yield decltype default delete do double
-    dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
-    namespace new noexcept not not_eq nullptr operator or or_eq private protected public reflexpr register
-    reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct
-    switch synchronized template this thread_local throw true try typedef typeid typename typeof
-    typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
-    NULL EOF INFINITY NAN EDOM ERANGE EILSEQ assert errno stdin stdout stderr signals slots linux unix i386
-    """.split()
-)
-
-
-def is_reserved(name: str) -> bool:
-    """Tell whether C or C++ keeps a name for itself."""
-    return (
-        name in _RESERVED
-        or name.startswith("__")
-        or (name.startswith("_") and name[1:2].isupper())
-        or name.startswith(("INT", "UINT"))
-    )
-
-
-def parameter_names(names: list[str]) -> list[str]:
+def parameter_names(written: list[str]) -> list[str]:
     """Spell parameter names so that they are valid in C and C++ and differ from one another."""
-    taken = set(names)
+    taken = set(written)
     spelled: list[str] = []
-    for name in names:
-        ascii_name = "".join(
-            c if c.isascii() else f"u{ord(c):x}" for c in name
-        )
-        if ascii_name != name or is_reserved(ascii_name):
-            while is_reserved(ascii_name) or ascii_name in taken:
-                ascii_name = ascii_name.lstrip("_") + "_" if is_reserved(ascii_name) else ascii_name + "_"
-            taken.add(ascii_name)
-        spelled.append(ascii_name)
+    for name in written:
+        own = "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)
+        while names.is_reserved_in_c(own) or (own != name and own in taken):
+            own = own.lstrip("_") + "_" if own.startswith("_") else own + "_"
+        taken.add(own)
+        spelled.append(own)
     return spelled

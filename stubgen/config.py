@@ -1,0 +1,149 @@
+"""The configuration: ``[tool.cute-stubgen]`` in the project's ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from stubgen import names
+from stubgen.devices import builtin_profile
+from stubgen.diagnostics import StubgenError, problem
+from stubgen.model import DeviceProfile
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ToolchainName: TypeAlias = Literal["zig", "system"]
+HostName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native"]
+
+
+class DeviceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What to tell kernels of one architecture about the GPU; unset values come from the built-in profile."""
+
+    name: str | None = None
+    sm_count: int | None = None
+    max_active_clusters: dict[str, int] | None = None
+    """By cluster size; keys are strings because TOML's are."""
+    shared_memory_per_sm: int | None = None
+    shared_memory_per_block: int | None = None
+    l2_cache: int | None = None
+    max_threads_per_sm: int | None = None
+    registers_per_sm: int | None = None
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """All settings. Paths are relative to the project's folder."""
+
+    kernels: tuple[str, ...] = ("kernels",)
+    """Kernel modules, or folders of them."""
+    output: str = "generated"
+    """Folder that the package is generated into."""
+    package: str = "cute_kernels"
+    """Name of the generated package and library."""
+    archs: tuple[str, ...] = ()
+    """GPU architectures to build for."""
+    toolchain: ToolchainName = "zig"
+    """What compiles the host code and links: PyPI's ziglang, or the machine's own compiler."""
+    host: HostName = "x86-64-v2"
+    """CPU that the host code is compiled for."""
+    devices: dict[str, DeviceSettings] = {}
+    """Device profiles, by architecture."""
+
+
+def find_project(start: Path) -> Path:
+    """Give the nearest folder, from ``start`` upwards, that has a ``pyproject.toml``; else ``start`` itself."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / "pyproject.toml").is_file():
+            return folder
+    return start
+
+
+def load(project: Path, **overrides: Any) -> Config:
+    """Read a project's configuration.
+
+    Parameters
+    ----------
+    project
+        Folder with the ``pyproject.toml``; without one, everything has its default.
+    **overrides
+        Values from the command line; ``None`` and ``()`` mean not given.
+
+    Raises
+    ------
+    StubgenError
+        CS101 if the file is no TOML, or has a key or a value that it should not have; CS104 for the package.
+    """
+    table = _table(project / "pyproject.toml")
+    given = {key: value for key, value in overrides.items() if value not in (None, ())}
+    try:
+        config = msgspec.convert({**table, **given}, Config)
+    except msgspec.ValidationError as error:
+        raise _invalid("pyproject.toml", _reason(error)) from None
+    reason = names.why_no_package(config.package)
+    if reason:
+        raise StubgenError(problem("CS104", package=config.package, reason=reason))
+    return config
+
+
+def _table(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise _invalid(file.name, error) from None
+    try:
+        tool = tomllib.loads(text).get("tool", {})
+    except tomllib.TOMLDecodeError as error:
+        raise _invalid(file.name, error) from None
+    table = tool.get("cute-stubgen", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise _invalid(file.name, "tool.cute-stubgen is no table")
+    return table
+
+
+def _reason(error: msgspec.ValidationError) -> str:
+    """Put msgspec's message into the words of the file: ``$.archs`` is ``tool.cute-stubgen.archs``."""
+    text = str(error).replace("Object contains unknown field", "unknown key")
+    return text.replace("`$.", "`tool.cute-stubgen.").replace("`$", "`tool.cute-stubgen")
+
+
+def _invalid(file: str, reason: object) -> StubgenError:
+    return StubgenError(problem("CS101", file=file, reason=reason))
+
+
+def device_profile(config: Config, arch: str) -> DeviceProfile | None:
+    """Give what kernels of an architecture are told about the GPU, or ``None`` if nothing is known."""
+    profile = builtin_profile(arch)
+    settings = config.devices.get(arch)
+    if settings is None:
+        return profile
+    given: dict[str, Any] = {
+        field: value
+        for field in settings.__struct_fields__
+        if (value := getattr(settings, field)) is not None
+    }
+    if "max_active_clusters" in given:
+        given["max_active_clusters"] = _clusters(arch, given["max_active_clusters"])
+    if profile is not None:
+        return msgspec.structs.replace(profile, **given)
+    try:
+        return DeviceProfile(**given)
+    except TypeError as error:
+        lacking = str(error).partition(":")[2] or str(error)
+        raise _invalid("pyproject.toml", f"devices.{arch} lacks a value: {lacking.strip()}") from None
+
+
+def _clusters(arch: str, given: dict[str, int]) -> dict[int, int]:
+    try:
+        return {int(size): count for size, count in given.items()}
+    except ValueError:
+        raise _invalid(
+            "pyproject.toml", f"devices.{arch}.max-active-clusters has a key that is no cluster size"
+        ) from None

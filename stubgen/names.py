@@ -1,0 +1,65 @@
+"""Which names the generated Python, C and C++ files can use."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+
+_C_AND_CPP = frozenset(
+    # Keywords and alternative tokens, and macros of headers that the generated ones include.
+    """
+    alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break
+    case catch char char8_t char16_t char32_t class compl concept const consteval constexpr constinit
+    const_cast continue contract_assert co_await co_return co_yield decltype default delete do double
+    dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public reflexpr register
+    reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct
+    switch synchronized template this thread_local throw true try typedef typeid typename typeof
+    typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
+    NULL EOF INFINITY NAN EDOM ERANGE EILSEQ assert errno stdin stdout stderr linux unix i386
+    """.split()
+)
+
+_USED_BY_STUBS = frozenset({"Literal", "Pointer", "Stream", "Tensor", "bool", "float", "int", "tuple"})
+"""Names that the stubs refer to at the level where kernels are defined."""
+
+_MODULE_ATTRIBUTES = frozenset({"annotations"})
+
+
+def is_reserved_in_c(name: str) -> bool:
+    """Tell whether C or C++ keeps a name for itself."""
+    return (
+        name in _C_AND_CPP
+        or name.startswith("__")
+        or (name.startswith("_") and name[1:2].isupper())
+        or name.startswith(("INT", "UINT"))
+    )
+
+
+def why_no_kernel(name: str) -> str | None:
+    """Say why a kernel cannot have this name, or ``None`` if it can.
+
+    The name becomes a Python function, a C++ function and part of a symbol, unchanged.
+    """
+    if not name.isidentifier() or not name.isascii():
+        return "it is no identifier"
+    if keyword.iskeyword(name):
+        return "it is a keyword in Python"
+    if is_reserved_in_c(name):
+        return "C or C++ keeps it for itself"
+    if name in _USED_BY_STUBS or name in _MODULE_ATTRIBUTES:
+        return "the generated stubs use it"
+    if name.startswith("_"):
+        return "a leading underscore would make it private"
+    return None
+
+
+def why_no_package(name: str) -> str | None:
+    """Say why a package cannot have this name, or ``None`` if it can."""
+    if not name.isidentifier() or not name.isascii():
+        return "it is no identifier"
+    if name != name.lower():
+        return "it has capital letters"
+    if keyword.iskeyword(name) or is_reserved_in_c(name) or hasattr(builtins, name):
+        return "Python, C or C++ keeps it for itself"
+    return "a leading underscore would make it private" if name.startswith("_") else None
