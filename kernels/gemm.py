@@ -114,8 +114,8 @@ class Gemm:
         smem_a = smem.allocate_tensor(dtype, ring_a.outer, 128, ring_a.inner)
         smem_b = smem.allocate_tensor(dtype, ring_b.outer, 128, ring_b.inner)
 
-        # What this thread copies: (vector, rows, vectors of a row, steps) in global memory, stages for
-        # steps in the ring, and the coordinates, to know what is outside.
+        # What this thread copies: (vector, rows, vectors of a row, steps) in global memory, in the
+        # ring stages for steps, and the coordinates, to know what is outside.
         copier = fill.get_slice(thread)
         from_a = copier.partition_S(cute.local_tile(a, tile_a, (block_m, None)))
         from_b = copier.partition_S(cute.local_tile(b, tile_b, (block_n, None)))
