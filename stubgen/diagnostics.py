@@ -54,6 +54,10 @@ CATALOGUE: dict[str, Entry] = {
         "{distribution} is not installed, or cannot be imported: {reason}",
         "install it: pip install '{requirement}'",
     ),
+    "CS107": Entry(
+        "several architectures are given: {archs}",
+        "give one, and generate a package for each",
+    ),
     # CS2xx: discovery and declarations.
     "CS201": Entry(
         "no kernels found in {folder}",
@@ -82,6 +86,10 @@ CATALOGUE: dict[str, Entry] = {
         "{kernel!r} is exported a second time; the first is at {first}",
         'give one of them another name: sg.export(..., name="...")',
     ),
+    "CS214": Entry(
+        "{kernel} takes a {record} that differs from another class of that name in the same module",
+        "rename one of the two classes",
+    ),
     # CS3xx: compilation.
     "CS301": Entry(
         "{kernel} does not compile: {reason}",
@@ -98,6 +106,50 @@ CATALOGUE: dict[str, Entry] = {
     "CS304": Entry(
         "{kernel} is {found} in the linked library, but the compiler reported {expected}",
         "this is a defect of cute-stubgen or of the compiler; please report it",
+    ),
+    # CS4xx: building the library.
+    "CS401": Entry(
+        "{tool} was not found: {reason}",
+        "install it, or choose the other toolchain: --toolchain zig (pip install ziglang) or "
+        "--toolchain system (clang and a C compiler)",
+    ),
+    "CS402": Entry(
+        "{tool} does not run: {reason}",
+        "install it again, or choose the other toolchain: --toolchain zig or --toolchain system",
+    ),
+    "CS403": Entry(
+        "the host code in {what} does not compile: {reason}",
+        "this is a defect of cute-stubgen or of the toolchain; please report it with the full text",
+        "What a kernel does on the host comes as LLVM IR from the DSL, and the dispatchers as C from "
+        "this tool. Neither is the kernel author's own code, so neither should fail.",
+    ),
+    "CS404": Entry(
+        "{library} cannot be linked: {reason}",
+        "give each kernel a name of its own; if they have that, this is a defect of cute-stubgen, "
+        "please report it",
+    ),
+    "CS405": Entry(
+        "{path} cannot be written: {reason}",
+        "make room or give the right to write there; TMPDIR chooses another folder for temporary "
+        "files",
+    ),
+    "CS406": Entry(
+        "{file} is missing, which belongs to {distribution}",
+        "install it: pip install '{requirement}'",
+        "Libraries hold the DSL's small runtime and the CUDA runtime, so that they need neither where "
+        "they run. Both come as static archives in Python packages.",
+    ),
+    "CS407": Entry(
+        "{file} is not a sound ELF file: {reason}",
+        "build it again: cute-stubgen generate",
+    ),
+    "CS408": Entry(
+        "{file} is not what was asked for: {reason}",
+        "this is a defect of cute-stubgen or of the toolchain; please report it",
+    ),
+    "CS409": Entry(
+        "clang {found} is too old to read the LLVM IR that the DSL writes: {reason}",
+        "install clang {needed} or newer, or use the default toolchain: --toolchain zig",
     ),
     # CS5xx: output.
     "CS501": Entry(

@@ -1,0 +1,160 @@
+"""Makes one self-contained shared library out of the kernels' LLVM IR.
+
+The library holds the DSL's small runtime and the CUDA runtime, if any of its kernels has device
+code, and needs nothing but ``libtvm_ffi.so`` and glibc where it runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from stubgen.commands import ToolError
+from stubgen.diagnostics import StubgenError, problem
+from stubgen.render.templates import fill
+from stubgen.runtimes import find_cuda_runtime, find_tvm_ffi
+from stubgen.toolchain import HostTarget, Toolchain
+
+# What the archives of the CUDA runtime use of glibc; before 2.34 these were libraries of their own.
+_GLIBC_PARTS = ("pthread", "dl", "rt")
+
+
+@dataclass(frozen=True)
+class KernelIR:
+    """What the compiler made of one kernel.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's public name; its symbol is ``__tvm_ffi_<name>``.
+    ir : Path
+        LLVM IR of the host code, with the device code inside.
+    has_device_code : bool
+        Whether it launches anything on a GPU.
+    """
+
+    name: str
+    ir: Path
+    has_device_code: bool = True
+
+
+def link_library(
+    kernels: Sequence[KernelIR],
+    output: Path,
+    *,
+    exports: Sequence[str],
+    definitions: str = "",
+    toolchain: Toolchain,
+    host: HostTarget | None = None,
+    work: Path,
+    jobs: int | None = None,
+) -> Path:
+    """Compile kernels and the companion C, and link them.
+
+    Parameters
+    ----------
+    kernels
+        In the order they get in the library.
+    output
+        The library to write; its file name becomes the soname.
+    exports
+        All symbols that can be seen from outside.
+    definitions
+        C that goes into the library with the kernels, such as dispatchers and metadata. It may
+        include ``tvm/ffi/c_api.h``.
+    toolchain, host
+        What compiles and links, and for which machine; by default ``HostTarget()``.
+    work
+        Existing folder for what lies between: ``companion.c`` and the objects.
+    jobs
+        How many compilers run at once; by default one a CPU.
+
+    Returns
+    -------
+    Path
+        ``output``.
+
+    Raises
+    ------
+    StubgenError
+        CS401 to CS406 and CS409. Kernels that do not compile are all reported at once.
+    """
+    host = host or HostTarget()
+    tvm_ffi = find_tvm_ffi()
+    # Without device code nothing calls the CUDA runtime, and the library is some 0.7 MB smaller for
+    # it.
+    cuda = find_cuda_runtime() if any(kernel.has_device_code for kernel in kernels) else None
+    companion = companion_source(definitions, device_code=cuda is not None)
+    objects = [
+        *_compile_kernels(kernels, toolchain, host, work, jobs or os.cpu_count() or 1),
+        _compile_companion(companion, tvm_ffi.include, toolchain, host, work),
+    ]
+    toolchain.link(
+        objects,
+        cuda.archives if cuda else (),
+        output,
+        soname=output.name,
+        exports=exports,
+        library_dirs=[tvm_ffi.libraries],
+        libraries=["tvm_ffi", *(_GLIBC_PARTS if cuda else ())],
+        host=host,
+    )
+    return output
+
+
+def companion_source(definitions: str, *, device_code: bool) -> str:
+    """Give the C that is compiled into a library beside its kernels.
+
+    Parameters
+    ----------
+    definitions
+        C of the library's own.
+    device_code
+        Whether to define what the DSL's static runtime leaves open.
+    """
+    return fill("companion.c.j2", definitions=definitions.strip("\n"), device_code=device_code)
+
+
+def _compile_kernels(
+    kernels: Sequence[KernelIR], toolchain: Toolchain, host: HostTarget, work: Path, jobs: int
+) -> list[Path]:
+    objects = [work / f"{kernel.name}.o" for kernel in kernels]
+
+    def compile_one(pair: tuple[KernelIR, Path]) -> StubgenError | None:
+        kernel, obj = pair
+        return _failure_of(lambda: toolchain.compile_ir(kernel.ir, obj, host))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        _raise_all(pool.map(compile_one, zip(kernels, objects, strict=True)))
+    return objects
+
+
+def _failure_of(action: Callable[[], None]) -> StubgenError | None:
+    try:
+        action()
+    except StubgenError as error:
+        return error
+    return None
+
+
+def _raise_all(outcomes: Iterable[StubgenError | None]) -> None:
+    failures = [outcome for outcome in outcomes if outcome is not None]
+    if failures:
+        found = dict.fromkeys(found for failure in failures for found in failure.problems)
+        output = "\n".join(getattr(failure, "output", "") for failure in failures)
+        raise ToolError(*found, output=output)
+
+
+def _compile_companion(
+    text: str, include: Path, toolchain: Toolchain, host: HostTarget, work: Path
+) -> Path:
+    source, obj = work / "companion.c", work / "companion.o"
+    try:
+        source.write_text(text, "utf-8")
+    except OSError as error:
+        raise StubgenError(problem("CS405", path=source, reason=error.strerror)) from None
+    toolchain.compile_c(source, obj, host, [include])
+    return obj

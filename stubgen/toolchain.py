@@ -1,0 +1,386 @@
+"""Compiles host code and links it, with PyPI's ``ziglang`` or with the machine's own compilers.
+
+Both toolchains take the same steps and give the same guarantees: the same input in any folder
+becomes the same bytes, and several builds may run at once. They differ in where the result runs.
+Zig links against the glibc that :class:`HostTarget` names; the machine's compiler against the
+machine's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import platformdirs
+
+from stubgen.commands import (
+    ToolError,
+    environment,
+    first_error,
+    link_failed,
+    probe,
+    run,
+    unwritable,
+)
+from stubgen.diagnostics import problem
+
+CpuName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native"]
+
+# LLVM 21 is the first that knows `captures(none)`, which is all over what DSL 4.8 exports.
+CLANG_FOR_IR = 21
+"""The oldest clang that reads the DSL's LLVM IR."""
+
+_NEWEST_CLANG_TO_LOOK_FOR = 29
+
+# The IR names the machine that wrote it; we name the one it is for. No debug information: it has
+# paths in it.
+_COMPILE = ("-O3", "-fPIC", "-g0", "-c")
+_COMPILE_IR = (*_COMPILE, "-Wno-override-module")
+_COMPILE_C = (*_COMPILE, "-std=c11", "-fvisibility=hidden")
+
+# `--as-needed` keeps a library that has no device code from needing anything but tvm-ffi and libc.
+_LINK = (
+    "-shared",
+    "-s",
+    "-Wl,-z,defs",
+    "-Wl,--gc-sections",
+    "-Wl,--build-id=none",
+    "-Wl,--as-needed",
+)
+
+
+@dataclass(frozen=True)
+class HostTarget:
+    """The machine that host code is compiled for.
+
+    Attributes
+    ----------
+    cpu : str
+        The least CPU that it runs on. ``native`` is the CPU of the building machine; such a build
+        is neither portable nor reproducible elsewhere.
+    glibc : str
+        The oldest glibc that it runs with, where the toolchain can choose.
+    machine : str
+        The instruction set, as in a target triple.
+    """
+
+    cpu: CpuName = "x86-64-v2"
+    glibc: str = "2.17"
+    machine: Literal["x86_64"] = "x86_64"
+
+    def __str__(self) -> str:
+        return self.cpu
+
+
+class Toolchain(ABC):
+    """Makes objects out of LLVM IR and C, and a shared library out of objects."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Give name and version, such as ``zig 0.17.1 (clang 22.1.8)``, for the manifest.
+
+        Raises
+        ------
+        ToolError
+            CS401 if the toolchain is not installed; CS402 if it does not run.
+        """
+
+    def compile_ir(self, ir: Path, obj: Path, host: HostTarget) -> None:
+        """Compile LLVM IR.
+
+        Parameters
+        ----------
+        ir
+            A ``.ll`` file.
+        obj
+            The object file to write.
+        host
+            The machine to compile for.
+
+        Raises
+        ------
+        ToolError
+            CS401 and CS402 as for :meth:`describe`; CS403 if the file does not compile; CS405 if
+            the object cannot be written; CS409 if the compiler is too old for the IR.
+        """
+        command: list[str | Path] = [
+            *self._ir_compiler(host),
+            *_COMPILE_IR,
+            ir.name,
+            "-o",
+            obj.absolute(),
+        ]
+        self._compile(command, ir, obj, host)
+
+    def compile_c(
+        self, source: Path, obj: Path, host: HostTarget, include: Sequence[Path] = ()
+    ) -> None:
+        """Compile C.
+
+        Parameters
+        ----------
+        source
+            A ``.c`` file.
+        obj
+            The object file to write.
+        host
+            The machine to compile for.
+        include
+            Folders to find headers in.
+
+        Raises
+        ------
+        ToolError
+            As for :meth:`compile_ir`.
+        """
+        # Without the map, `__FILE__` in a header would put the folder's path into the object.
+        folders = [
+            flag
+            for folder in include
+            for flag in (f"-I{folder.absolute()}", f"-ffile-prefix-map={folder.absolute()}=include")
+        ]
+        command = [
+            *self._c_compiler(host),
+            *_COMPILE_C,
+            *folders,
+            source.name,
+            "-o",
+            obj.absolute(),
+        ]
+        self._compile(command, source, obj, host)
+
+    def link(
+        self,
+        objects: Sequence[Path],
+        archives: Sequence[Path],
+        output: Path,
+        *,
+        soname: str,
+        exports: Sequence[str],
+        library_dirs: Sequence[Path] = (),
+        libraries: Sequence[str] = (),
+        host: HostTarget,
+    ) -> None:
+        """Link a shared library.
+
+        Parameters
+        ----------
+        objects, archives
+            What goes into it. The order matters to the bytes, and to nothing else.
+        output
+            The library to write.
+        soname
+            Its name for those who link with it.
+        exports
+            The symbols that can be seen from outside; all others become local.
+        library_dirs, libraries
+            Shared libraries to link with, by name without ``lib`` and ``.so``, and where to look
+            for them. Those that turn out unneeded are left out.
+        host
+            The machine to link for.
+
+        Raises
+        ------
+        ToolError
+            CS401 and CS402 as for :meth:`describe`; CS404 if a symbol is undefined or defined
+            twice, or the linker fails for another reason; CS405 if the library cannot be written.
+        """
+        with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
+            script = Path(scratch, "exports.map")
+            script.write_text(_version_script(exports), encoding="ascii")
+            command: list[str | Path] = [
+                *self._linker(host),
+                *_LINK,
+                f"-Wl,-soname,{soname}",
+                f"-Wl,--version-script={script}",
+                *objects,
+                *archives,
+                *(f"-L{folder}" for folder in library_dirs),
+                *(f"-l{library}" for library in libraries),
+                "-o",
+                output,
+            ]
+            done = run(command, tool=self._name, env=self._environment())
+        if done.returncode:
+            raise unwritable(done, output) or link_failed(done, output)
+
+    _name: str
+    """What users call it."""
+
+    @abstractmethod
+    def _ir_compiler(self, host: HostTarget) -> list[str]: ...
+
+    @abstractmethod
+    def _c_compiler(self, host: HostTarget) -> list[str]: ...
+
+    @abstractmethod
+    def _linker(self, host: HostTarget) -> list[str]: ...
+
+    def _environment(self) -> dict[str, str]:
+        return environment()
+
+    def _compile(
+        self, command: list[str | Path], source: Path, obj: Path, host: HostTarget
+    ) -> None:
+        # Run beside the source and name it without its folder: then no path can get into the
+        # object.
+        done = run(command, tool=self._name, env=self._environment(), cwd=source.parent.absolute())
+        if done.returncode:
+            raise unwritable(done, obj) or self._compile_failed(done, source, host)
+
+    def _compile_failed(
+        self, done: subprocess.CompletedProcess[str], source: Path, host: HostTarget
+    ) -> ToolError:
+        found = problem("CS403", what=source.name, host=host, reason=first_error(done))
+        return ToolError(found, output=done.stderr)
+
+
+class ZigToolchain(Toolchain):
+    """PyPI's ``ziglang``: one pinned clang and linker everywhere, and an old glibc floor."""
+
+    _name = "zig"
+
+    def describe(self) -> str:  # noqa: D102
+        zig, env = self._zig, self._environment()
+        version = probe([zig, "version"], tool=self._name, env=env)
+        clang = _clang_version(probe([zig, "cc", "--version"], tool=self._name, env=env))
+        return f"zig {version} (clang {clang})"
+
+    def _ir_compiler(self, host: HostTarget) -> list[str]:
+        cpu = host.cpu.replace("-", "_")
+        triple = f"{host.machine}-linux-gnu.{host.glibc}"
+        return [str(self._zig), "cc", "-target", triple, f"-mcpu={cpu}"]
+
+    _c_compiler = _ir_compiler
+    _linker = _ir_compiler
+
+    def _environment(self) -> dict[str, str]:
+        cache = str(self._cache)
+        return environment(ZIG_GLOBAL_CACHE_DIR=cache, ZIG_LOCAL_CACHE_DIR=cache)
+
+    @functools.cached_property
+    def _zig(self) -> Path:
+        package = importlib.util.find_spec("ziglang")
+        for folder in (package and package.submodule_search_locations) or ():
+            if Path(folder, "zig").is_file():
+                return Path(folder, "zig")
+        reason = "the Python package ziglang is not installed, or has no zig in it"
+        raise ToolError(problem("CS401", tool=self._name, reason=reason))
+
+    @functools.cached_property
+    def _cache(self) -> Path:
+        wanted = os.environ.get("ZIG_GLOBAL_CACHE_DIR")
+        folder = Path(wanted) if wanted else platformdirs.user_cache_path("cute-stubgen") / "zig"
+        return folder if _is_writable(folder) else Path(self._temporary_cache.name)
+
+    @functools.cached_property
+    def _temporary_cache(self) -> tempfile.TemporaryDirectory[str]:
+        """A cache that lives as long as this object; zig hangs without one that it can write."""
+        try:
+            return tempfile.TemporaryDirectory(
+                prefix="cute-stubgen-zig-", ignore_cleanup_errors=True
+            )
+        except OSError as error:
+            path, reason = tempfile.gettempdir(), error.strerror
+            raise ToolError(problem("CS405", path=path, reason=reason)) from None
+
+
+class SystemToolchain(Toolchain):
+    """The machine's own compilers: clang for LLVM IR, and the system's C compiler for the rest.
+
+    ``CC`` names the C compiler, and clang too if it is one. The library needs the machine's glibc,
+    or a newer one, whatever :attr:`HostTarget.glibc` says.
+    """
+
+    _name = "the system's compiler"
+
+    def describe(self) -> str:  # noqa: D102
+        clang = f"clang {self._clang_version}"
+        cc = probe([*self._cc, "--version"], tool=self._cc[0]).partition("\n")[0]
+        return clang if self._cc == self._clang else f"{clang}, {cc}"
+
+    def _ir_compiler(self, host: HostTarget) -> list[str]:
+        return [*self._clang, f"--target={host.machine}-linux-gnu", f"-march={host.cpu}"]
+
+    def _c_compiler(self, host: HostTarget) -> list[str]:
+        return [*self._cc, f"-march={host.cpu}"]
+
+    _linker = _c_compiler
+
+    def _compile_failed(
+        self, done: subprocess.CompletedProcess[str], source: Path, host: HostTarget
+    ) -> ToolError:
+        if source.suffix != ".ll" or int(self._clang_version.partition(".")[0]) >= CLANG_FOR_IR:
+            return super()._compile_failed(done, source, host)
+        reason, found = first_error(done), self._clang_version
+        too_old = problem("CS409", found=found, needed=CLANG_FOR_IR, reason=reason)
+        return ToolError(too_old, output=done.stderr)
+
+    @functools.cached_property
+    def _cc(self) -> list[str]:
+        command = shlex.split(os.environ.get("CC", "")) or ["cc"]
+        if shutil.which(command[0]) is None:
+            raise ToolError(problem("CS401", tool=command[0], reason="it is not on PATH"))
+        return command
+
+    @functools.cached_property
+    def _clang(self) -> list[str]:
+        if os.environ.get("CC") and _is_clang(self._cc):
+            return self._cc
+        # Debian's packages of newer clangs come without the plain name.
+        versioned = (
+            f"clang-{version}" for version in range(_NEWEST_CLANG_TO_LOOK_FOR, CLANG_FOR_IR - 1, -1)
+        )
+        for name in (*versioned, "clang"):
+            if shutil.which(name):
+                return [name]
+        reason = f"it is not on PATH; LLVM IR needs clang {CLANG_FOR_IR} or newer"
+        raise ToolError(problem("CS401", tool="clang", reason=reason))
+
+    @functools.cached_property
+    def _clang_version(self) -> str:
+        return _clang_version(probe([*self._clang, "--version"], tool="clang"))
+
+
+def toolchain(name: Literal["zig", "system"]) -> Toolchain:
+    """Give the toolchain of that name."""
+    return ZigToolchain() if name == "zig" else SystemToolchain()
+
+
+def _version_script(exports: Sequence[str]) -> str:
+    seen = "".join(f"  {symbol};\n" for symbol in sorted(exports))
+    # The linker's grammar has no empty `global:`.
+    shown = f"global:\n{seen}" if seen else ""
+    return f"{{\n{shown}local: *;\n}};\n"
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _is_clang(command: Sequence[str]) -> bool:
+    return "clang" in probe([*command, "--version"], tool=command[0])
+
+
+def _clang_version(text: str) -> str:
+    found = re.search(r"clang version (\d[\d.]*)", text)
+    if found is None:
+        reason = f"it gives no version, but says {text.partition(chr(10))[0]!r}"
+        raise ToolError(problem("CS402", tool="clang", reason=reason))
+    return found[1]
