@@ -189,7 +189,7 @@ def _swap(staged: Path, live: Path) -> None:
         return
     if _exchange(staged, live):
         return
-    aside = staged.with_suffix(".old")
+    aside = staged.with_name(staged.name + ".old")
     live.rename(aside)
     try:
         staged.rename(live)

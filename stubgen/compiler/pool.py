@@ -46,6 +46,10 @@ class Pool:
             on_done(futures[future])
         return [_result(future) for future in futures]
 
+    def stated_signatures(self, library: str, names: dict[str, int]) -> dict[str, str]:
+        """Ask a linked library for the signature of each function, given how many parameters it has."""
+        return _result(self._executor.submit(_stated_signatures, library, names))
+
     def _submit(self, name: str, *arguments: Any) -> Future[Any]:
         return self._executor.submit(_call, name, *arguments)
 
@@ -111,6 +115,11 @@ def _call(name: str, *arguments: Any) -> Any:
     if _Process.worker is None:
         _Process.worker = _worker_module().Worker(_Process.settings)
     return getattr(_Process.worker, name)(*arguments)
+
+
+def _stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
+    readback: Any = importlib.import_module("stubgen.compiler.readback")
+    return readback.stated_signatures(library, names)
 
 
 def _worker_module() -> Any:

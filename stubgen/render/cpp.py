@@ -77,10 +77,11 @@ def _function(kernel: Kernel) -> _Function:
 
 def _comment(kernel: Kernel, parameters: Sequence[Parameter], names: Sequence[str]) -> list[str]:
     """Document a function; ``///`` comments end with the line, whatever is on it."""
-    lines = documentation.kernel_doc(kernel, width=WIDTH - 4, hidden=True)
     renamed = {p.name: n for p, n in zip(parameters, names, strict=True) if p.name != n}
-    for old, new in renamed.items():
-        lines = [line.replace(f"{old}: ", f"{new}: ", 1) if line.startswith(f"{old}: ") else line for line in lines]
+    lines = documentation.kernel_doc(kernel, width=WIDTH - 4, hidden=True)
+    if renamed:
+        spelled = ", ".join(f"{old} is called {new} here" for old, new in renamed.items())
+        lines += ["", f"In C++, {spelled}."]
     return [_one_comment_line(line) for line in lines]
 
 

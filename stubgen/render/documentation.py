@@ -39,24 +39,43 @@ def kernel_doc(kernel: Kernel, *, width: int, hidden: bool = False) -> list[str]
         for p in kernel.parameters
         if not (hidden and isinstance(p.slot, NoneSlot | ConstantSlot))
     ]
-    sections = [
-        kernel.doc.splitlines() or [f"{kernel.name}, compiled ahead of time."],
-        _arguments(parameters, width),
-        _notes(kernel, width),
-    ]
+    own = kernel.doc.splitlines() or [f"{kernel.name}, compiled ahead of time."]
+    documented, left = _merged(own, {p.name: describe(p.slot) for p in parameters})
+    sections = [documented, _arguments(left, width), _notes(kernel, width)]
     lines: list[str] = []
     for section in filter(None, sections):
         lines += ["", *section] if lines else section
     return lines
 
 
-def _arguments(parameters: list[Parameter], width: int) -> list[str]:
+def _merged(lines: list[str], facts: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Put what is known of each argument into the author's own Parameters section, if there is one.
+
+    Returns
+    -------
+        The lines, and the arguments that found no place in them.
+    """
+    merged: list[str] = []
+    left = dict(facts)
+    inside = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if following and not following.strip("-") and line.strip():
+            inside = line.strip() == "Parameters"
+        names = [name.strip() for name in line.split(",")]
+        kinds = {left.get(name) for name in names}
+        if inside and line[:1].strip() and len(kinds) == 1 and None not in kinds:
+            merged.append(f"{line.rstrip()} : {kinds.pop()}")
+            left = {name: fact for name, fact in left.items() if name not in names}
+        else:
+            merged.append(line)
+    return merged, left
+
+
+def _arguments(facts: dict[str, str], width: int) -> list[str]:
     return [
         line
-        for parameter in parameters
-        for line in wrapped(
-            f"{parameter.name}: {describe(parameter.slot)}", width=width, hanging=4
-        )
+        for name, fact in facts.items()
+        for line in wrapped(f"{name}: {fact}", width=width, hanging=4)
     ]
 
 

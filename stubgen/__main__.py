@@ -1,0 +1,6 @@
+"""Runs the command: ``python -m stubgen``."""
+
+from stubgen.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,316 @@
+"""The command line: ``cute-stubgen``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from stubgen import __version__, config
+from stubgen.diagnostics import CATALOGUE, Problem, StubgenError
+
+app = typer.Typer(
+    name="cute-stubgen",
+    help="Turn CuTe DSL kernels into a finished, typed Python and C++ library, ahead of time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_out = Console(highlight=False, soft_wrap=True)
+_err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_Kernels = Annotated[
+    Optional[list[str]],
+    typer.Argument(metavar="[KERNELS]...", help="Kernel modules, or folders of them.", show_default=False),
+]
+_ProjectFolder = Annotated[
+    Optional[Path],
+    typer.Option("--project", "-C", help="The project's folder; found from here upwards by default.", show_default=False),
+]
+_Output = Annotated[
+    Optional[str], typer.Option("--output", "-o", help="Folder to generate into.", show_default=False)
+]
+_Package = Annotated[
+    Optional[str], typer.Option("--package", "-p", help="Name of the package.", show_default=False)
+]
+_Arch = Annotated[
+    Optional[list[str]],
+    typer.Option("--arch", help="GPU architecture, such as sm_90a.", show_default=False),
+]
+_Jobs = Annotated[
+    Optional[int],
+    typer.Option("--jobs", "-j", min=1, help="Worker processes; one a core by default.", show_default=False),
+]
+_Toolchain = Annotated[
+    Optional[str],
+    typer.Option(help="zig (from PyPI, the default) or system.", show_default=False),
+]
+_Host = Annotated[
+    Optional[str],
+    typer.Option(help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native.", show_default=False),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        _out.print(f"cute-stubgen {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def generate(
+    kernels: _Kernels = None,
+    project: _ProjectFolder = None,
+    output: _Output = None,
+    package: _Package = None,
+    arch: _Arch = None,
+    toolchain: _Toolchain = None,
+    host: _Host = None,
+    jobs: _Jobs = None,
+    as_json: _Json = False,
+) -> None:
+    """Compile every exported kernel and write the package."""
+    settings = _Settings(kernels, project, output, package, arch, toolchain, host)
+    with _errors(as_json):
+        from stubgen import build
+
+        start = time.monotonic()
+        root, loaded = settings.load()
+        with _progress() as progress:
+            result = build.generate(
+                root, loaded, jobs=jobs or build.default_jobs(), progress=progress
+            )
+        _report(result, time.monotonic() - start, as_json)
+
+
+@app.command()
+def check(
+    kernels: _Kernels = None,
+    project: _ProjectFolder = None,
+    output: _Output = None,
+    package: _Package = None,
+    arch: _Arch = None,
+    toolchain: _Toolchain = None,
+    host: _Host = None,
+    jobs: _Jobs = None,
+    as_json: _Json = False,
+) -> None:
+    """Compare the package with what would be generated; exit with 1 if they differ, write nothing."""
+    settings = _Settings(kernels, project, output, package, arch, toolchain, host)
+    with _errors(as_json):
+        from stubgen import build
+
+        root, loaded = settings.load()
+        with _progress() as progress:
+            result = build.check(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
+        if as_json:
+            _print_json(_changes(result.changes))
+        elif not result.changes:
+            _out.print(f"{_shown(result.output)} is up to date")
+        else:
+            for kind, paths in _changes(result.changes).items():
+                for path in paths:
+                    _out.print(f"{kind}: {_shown(result.output / path)}", markup=False)
+        if result.changes:
+            raise typer.Exit(1)
+
+
+@app.command("list")
+def list_kernels(
+    kernels: _Kernels = None, project: _ProjectFolder = None, as_json: _Json = False
+) -> None:
+    """List every @cute.jit function, and what it is exported as; nothing is imported or compiled."""
+    settings = _Settings(kernels, project)
+    with _errors(as_json):
+        from stubgen import discovery
+
+        root, loaded = settings.load()
+        modules = discovery.find_modules([root / path for path in loaded.kernels], root)
+        rows = [
+            {
+                "function": function.qualname,
+                "file": module.file,
+                "line": function.line,
+                "exported_as": list(function.exported_as),
+                "summary": (function.doc.splitlines() or [""])[0],
+            }
+            for module in modules
+            for function in module.functions
+        ]
+        if as_json:
+            _print_json(rows)
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("function", "place", "exported as"):
+            table.add_column(heading, overflow="fold")
+        for row in rows:
+            exported = ", ".join(row["exported_as"]) or "-"
+            table.add_row(str(row["function"]), f"{row['file']}:{row['line']}", exported)
+        _out.print(table)
+
+
+@app.command()
+def explain(code: Annotated[str, typer.Argument(help="A code such as CS204.")]) -> None:
+    """Explain an error code."""
+    entry = CATALOGUE.get(code.upper())
+    if entry is None:
+        _err.print(f"there is no {code}; the codes are {', '.join(CATALOGUE)}", markup=False)
+        raise typer.Exit(2)
+    _out.print(f"{code.upper()}: {entry.message}\n\nWhat to do: {entry.remedy}", markup=False)
+    if entry.why:
+        _out.print(f"\n{entry.why}", markup=False)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Settings
+
+
+class _Settings:
+    """What the command line gives, to be laid over the project's configuration."""
+
+    def __init__(
+        self,
+        kernels: list[str] | None,
+        project: Path | None,
+        output: str | None = None,
+        package: str | None = None,
+        archs: list[str] | None = None,
+        toolchain: str | None = None,
+        host: str | None = None,
+    ) -> None:
+        self._project = project
+        self._given: dict[str, Any] = {
+            "kernels": tuple(str(Path(path).absolute()) for path in kernels or ()),
+            "output": str(Path(output).absolute()) if output else None,
+            "package": package,
+            "archs": tuple(archs or ()),
+            "toolchain": toolchain,
+            "host": host,
+        }
+
+    def load(self) -> tuple[Path, config.Config]:
+        """Give the project's folder and its configuration."""
+        root = self._project.resolve() if self._project else config.find_project(Path.cwd())
+        return root, config.load(root, **self._given)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Output
+
+
+class _Bar:
+    """Shows the pipeline's progress as a bar."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID | None = None
+
+    def phase(self, title: str, total: int) -> None:
+        if self._task is not None:
+            self._progress.update(self._task, completed=self._progress.tasks[-1].total)
+        self._task = self._progress.add_task(title, total=total)
+
+    def step(self, what: str) -> None:
+        if self._task is not None:
+            self._progress.advance(self._task)
+
+
+class _Lines:
+    """Prints the pipeline's phases as lines, where there is no terminal."""
+
+    def phase(self, title: str, total: int) -> None:
+        _err.print(f"{title} ({total})", markup=False)
+
+    def step(self, what: str) -> None:
+        """Steps would be noise in a log."""
+
+
+@contextmanager
+def _progress() -> Iterator[_Bar | _Lines]:
+    if not _err.is_terminal:
+        yield _Lines()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_err, transient=True) as progress:
+        yield _Bar(progress)
+
+
+def _report(result: Any, seconds: float, as_json: bool) -> None:
+    if as_json:
+        _print_json(
+            {"output": str(result.output), "kernels": len(result.library.kernels)}
+            | _changes(result.changes)
+        )
+        return
+    files = sum(map(len, _changes(result.changes).values()))
+    changed = f"{files} file{'s' * (files != 1)} changed" if files else "nothing changed"
+    _out.print(
+        f"{len(result.library.kernels)} kernels in {_shown(result.output / result.library.package)}: "
+        f"{changed} ({seconds:.1f} s)",
+        markup=False,
+    )
+
+
+def _changes(changes: Any) -> dict[str, list[str]]:
+    return {kind: list(getattr(changes, kind)) for kind in ("added", "changed", "removed")}
+
+
+def _shown(path: Path) -> str:
+    """Give a path as short as it can be said from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _print_json(data: object) -> None:
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+@contextmanager
+def _errors(as_json: bool) -> Iterator[None]:
+    """Print problems, one line each, and exit with 1."""
+    try:
+        yield
+    except StubgenError as error:
+        if as_json:
+            _print_json({"problems": [_as_dict(p) for p in error.problems]})
+        else:
+            for item in error.problems:
+                _err.print(f"error: {item}", markup=False)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        _err.print("interrupted; the previous output is whole")
+        raise typer.Exit(130) from None
+
+
+def _as_dict(item: Problem) -> dict[str, Any]:
+    return {
+        "code": item.code,
+        "message": item.message,
+        "remedy": item.remedy,
+        "file": item.place.file if item.place else None,
+        "line": item.place.line if item.place else None,
+        "kernel": item.kernel,
+        "parameter": item.parameter,
+    }
+
+
+def main() -> None:
+    """Run the command."""
+    app()
