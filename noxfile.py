@@ -1,0 +1,73 @@
+"""Sessions: ``nox -s generate`` builds the kernels; plain ``nox`` runs everything that CI runs."""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.sessions = ["lint", "typecheck", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def groups(*names: str) -> list[str]:
+    """Give the requirements of some dependency groups."""
+    return nox.project.dependency_groups(PROJECT, *names)
+
+
+@nox.session
+def generate(session: nox.Session) -> None:
+    """Compile kernels/ and write generated/. Arguments go to `cute-stubgen generate`."""
+    session.install("-e", ".")
+    session.run("cute-stubgen", "generate", *session.posargs)
+
+
+@nox.session
+def check(session: nox.Session) -> None:
+    """Fail if generated/ is not what kernels/ would give; write nothing."""
+    session.install("-e", ".")
+    session.run("cute-stubgen", "check", *session.posargs)
+
+
+@nox.session
+def example(session: nox.Session) -> None:
+    """Call a generated kernel from Python, with nothing installed but tvm-ffi and NumPy."""
+    session.install("apache-tvm-ffi>=0.1.15,<0.2", "numpy")
+    session.run("python", "examples/python/call.py", env={"PYTHONPATH": "generated"})
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run all tests. Arguments go to pytest."""
+    session.install("-e", ".", *groups("test"))
+    session.run("pytest", *(session.posargs or ["-n", "2", "--dist", "loadgroup"]))
+
+
+@nox.session
+def typecheck(session: nox.Session) -> None:
+    """Check the types of the tool itself with mypy and pyright, both strict."""
+    session.install(*groups("typecheck"))
+    session.run("mypy")
+    session.run("pyright")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and format."""
+    session.install(*groups("lint"))
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure what README quotes. Arguments choose benchmarks."""
+    session.install("-e", ".", *groups("test"))
+    session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+@nox.session
+def gpu(session: nox.Session) -> None:
+    """Compare every kernel with a float64 reference on a GPU; skips where there is none."""
+    session.install("apache-tvm-ffi>=0.1.15,<0.2", *groups("gpu"))
+    session.run("pytest", "tests/gpu", "-s", *session.posargs, env={"PYTHONPATH": "generated"})
