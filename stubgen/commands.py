@@ -162,7 +162,6 @@ def link_failed(done: subprocess.CompletedProcess[str], output: Path) -> ToolErr
         for match in re.finditer(pattern, done.stderr)
     )
     found = [
-        problem("CS404", library=output.name, reason=reason)
-        for reason in reasons or [first_error(done)]
+        problem("CS404", library=output.name, reason=reason) for reason in reasons or [first_error(done)]
     ]
     return ToolError(*found, output=done.stderr)

@@ -7,19 +7,30 @@ code, and needs nothing but ``libtvm_ffi.so`` and glibc where it runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from stubgen import elf
 from stubgen.commands import ToolError
-from stubgen.diagnostics import StubgenError, problem
+from stubgen.diagnostics import StubgenError, problem, raise_if_any
 from stubgen.render.templates import fill
 from stubgen.runtimes import find_cuda_runtime, find_tvm_ffi
 from stubgen.toolchain import HostTarget, Toolchain
 
 # What the archives of the CUDA runtime use of glibc; before 2.34 these were libraries of their own.
 _GLIBC_PARTS = ("pthread", "dl", "rt")
+
+_ALLOWED_NEEDS = frozenset(
+    {
+        "libtvm_ffi.so",
+        "libc.so.6",
+        "ld-linux-x86-64.so.2",
+        *(f"lib{part}.so.{number}" for part, number in (("pthread", 0), ("dl", 2), ("rt", 1))),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,39 @@ def link_library(
     return output
 
 
+def verify_library(
+    library: Path,
+    *,
+    exports: Sequence[str],
+    archs: Mapping[str, str | None],
+    glibc: str | None = None,
+) -> None:
+    """Read a linked library back and compare it with what was asked for.
+
+    Parameters
+    ----------
+    library
+        The file.
+    exports
+        All symbols that it must have, and no others.
+    archs
+        For each kernel, the architecture of its device code; ``None`` if it has none.
+    glibc
+        The oldest version that the library must run with, if that is known.
+
+    Raises
+    ------
+    StubgenError
+        CS407 if the file is damaged; CS408 for each difference.
+    """
+    reasons = [
+        *_wrong_exports(set(elf.exported_symbols(library)), set(exports)),
+        *_wrong_needs(elf.needed(library), elf.glibc_version(library), glibc),
+        *_wrong_archs([cubin.arch for cubin in elf.cubins(library)], archs),
+    ]
+    raise_if_any(problem("CS408", file=library, reason=reason) for reason in reasons)
+
+
 def companion_source(definitions: str, *, device_code: bool) -> str:
     """Give the C that is compiled into a library beside its kernels.
 
@@ -148,9 +192,7 @@ def _raise_all(outcomes: Iterable[StubgenError | None]) -> None:
         raise ToolError(*found, output=output)
 
 
-def _compile_companion(
-    text: str, include: Path, toolchain: Toolchain, host: HostTarget, work: Path
-) -> Path:
+def _compile_companion(text: str, include: Path, toolchain: Toolchain, host: HostTarget, work: Path) -> Path:
     source, obj = work / "companion.c", work / "companion.o"
     try:
         source.write_text(text, "utf-8")
@@ -158,3 +200,34 @@ def _compile_companion(
         raise StubgenError(problem("CS405", path=source, reason=error.strerror)) from None
     toolchain.compile_c(source, obj, host, [include])
     return obj
+
+
+def _wrong_exports(found: set[str], wanted: set[str]) -> Iterator[str]:
+    for symbol in sorted(wanted - found):
+        yield f"it does not export {symbol}"
+    for symbol in sorted(found - wanted):
+        yield f"it exports {symbol}, which should be hidden"
+
+
+def _wrong_needs(libraries: Sequence[str], found: str | None, limit: str | None) -> Iterator[str]:
+    for library in libraries:
+        if library not in _ALLOWED_NEEDS:
+            yield f"it needs {library}"
+    if found and limit and elf.version_key(found) > elf.version_key(limit):
+        yield f"it needs glibc {found}, and should run with {limit}"
+
+
+def _wrong_archs(found: Iterable[str], wanted: Mapping[str, str | None]) -> Iterator[str]:
+    # A cubin does not tell which export it belongs to: its kernels are named after other functions.
+    # But each export with device code brings exactly one.
+    have = Counter(map(_plain_arch, found))
+    want = Counter(_plain_arch(arch) for arch in wanted.values() if arch)
+    for arch in sorted(have.keys() | want.keys()):
+        if have[arch] != want[arch]:
+            yield f"it holds {have[arch]} GPU binaries for {arch}, and should hold {want[arch]}"
+
+
+def _plain_arch(arch: str) -> str:
+    """Give an architecture the name that cubins know it by."""
+    # Thor was sm_101 up to CUDA 12, and the DSL for CUDA 12 still writes that when asked for sm_110.
+    return arch.replace("sm_110", "sm_101")

@@ -123,9 +123,7 @@ class Toolchain(ABC):
         ]
         self._compile(command, ir, obj, host)
 
-    def compile_c(
-        self, source: Path, obj: Path, host: HostTarget, include: Sequence[Path] = ()
-    ) -> None:
+    def compile_c(self, source: Path, obj: Path, host: HostTarget, include: Sequence[Path] = ()) -> None:
         """Compile C.
 
         Parameters
@@ -150,14 +148,8 @@ class Toolchain(ABC):
             for folder in include
             for flag in (f"-I{folder.absolute()}", f"-ffile-prefix-map={folder.absolute()}=include")
         ]
-        command = [
-            *self._c_compiler(host),
-            *_COMPILE_C,
-            *folders,
-            source.name,
-            "-o",
-            obj.absolute(),
-        ]
+        command: list[str | Path] = [*self._c_compiler(host), *_COMPILE_C, *folders]
+        command += [source.name, "-o", obj.absolute()]
         self._compile(command, source, obj, host)
 
     def link(
@@ -230,9 +222,7 @@ class Toolchain(ABC):
     def _environment(self) -> dict[str, str]:
         return environment()
 
-    def _compile(
-        self, command: list[str | Path], source: Path, obj: Path, host: HostTarget
-    ) -> None:
+    def _compile(self, command: list[str | Path], source: Path, obj: Path, host: HostTarget) -> None:
         # Run beside the source and name it without its folder: then no path can get into the
         # object.
         done = run(command, tool=self._name, env=self._environment(), cwd=source.parent.absolute())
@@ -288,9 +278,7 @@ class ZigToolchain(Toolchain):
     def _temporary_cache(self) -> tempfile.TemporaryDirectory[str]:
         """A cache that lives as long as this object; zig hangs without one that it can write."""
         try:
-            return tempfile.TemporaryDirectory(
-                prefix="cute-stubgen-zig-", ignore_cleanup_errors=True
-            )
+            return tempfile.TemporaryDirectory(prefix="cute-stubgen-zig-", ignore_cleanup_errors=True)
         except OSError as error:
             path, reason = tempfile.gettempdir(), error.strerror
             raise ToolError(problem("CS405", path=path, reason=reason)) from None
@@ -339,9 +327,7 @@ class SystemToolchain(Toolchain):
         if os.environ.get("CC") and _is_clang(self._cc):
             return self._cc
         # Debian's packages of newer clangs come without the plain name.
-        versioned = (
-            f"clang-{version}" for version in range(_NEWEST_CLANG_TO_LOOK_FOR, CLANG_FOR_IR - 1, -1)
-        )
+        versioned = (f"clang-{version}" for version in range(_NEWEST_CLANG_TO_LOOK_FOR, CLANG_FOR_IR - 1, -1))
         for name in (*versioned, "clang"):
             if shutil.which(name):
                 return [name]
