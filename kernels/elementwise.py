@@ -59,9 +59,7 @@ def add_one(a: cute.Tensor, b: cute.Tensor):
     b
         Output; may be the same memory as ``a``.
     """
-    _add_constant(a, b, cutlass.Float32(1.0)).launch(
-        grid=[_blocks(a.shape[0]), 1, 1], block=[THREADS, 1, 1]
-    )
+    _add_constant(a, b, cutlass.Float32(1.0)).launch(grid=[_blocks(a.shape[0]), 1, 1], block=[THREADS, 1, 1])
 
 
 @cute.jit
@@ -82,9 +80,7 @@ def add_constant(
     offset
         What is added to every element.
     """
-    _add_constant(a, b, offset).launch(
-        grid=[_blocks(a.shape[0]), 1, 1], block=[THREADS, 1, 1], stream=stream
-    )
+    _add_constant(a, b, offset).launch(grid=[_blocks(a.shape[0]), 1, 1], block=[THREADS, 1, 1], stream=stream)
 
 
 @cute.jit

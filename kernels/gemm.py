@@ -22,7 +22,7 @@ class Gemm:
     Parameters
     ----------
     tile
-        What one block computes, and how far it goes along k in one step: (m, n, k).
+        What one block computes, and how far it goes along k in one step, which is 32 or 64: (m, n, k).
     warps
         How the warps of a block divide its tile: along m, along n.
     stages
@@ -56,15 +56,6 @@ class Gemm:
         """
         dtype = a.element_type
 
-        # Swizzled, so that the 8 rows that ldmatrix reads at a time lie in different banks.
-        row = min(self.tile_k, 64)
-        swizzle_bits = {64: 3, 32: 2}[row]
-        atom = cute.make_composed_layout(
-            cute.make_swizzle(swizzle_bits, 3, 3), 0, cute.make_layout((8, row), stride=(row, 1))
-        )
-        ring_a = cute.tile_to_shape(atom, (self.tile_m, self.tile_k, self.stages), (0, 1, 2))
-        ring_b = cute.tile_to_shape(atom, (self.tile_n, self.tile_k, self.stages), (0, 1, 2))
-
         # Neighbouring threads copy neighbouring vectors of a row.
         vector = COPY_BITS // dtype.width
         per_row = self.tile_k // vector
@@ -89,7 +80,7 @@ class Gemm:
         # CUDA refuses an empty grid.
         blocks_m = cutlass.max(cute.ceil_div(c.shape[0], self.tile_m), 1)
         blocks_n = cutlass.max(cute.ceil_div(c.shape[1], self.tile_n), 1)
-        self._kernel(a, b, c, ring_a, ring_b, fill, mma).launch(
+        self._kernel(a, b, c, fill, mma).launch(
             grid=[blocks_m, blocks_n, 1], block=[self.threads, 1, 1], stream=stream
         )
 
@@ -99,8 +90,6 @@ class Gemm:
         a: cute.Tensor,
         b: cute.Tensor,
         c: cute.Tensor,
-        ring_a: cute.ComposedLayout,
-        ring_b: cute.ComposedLayout,
         fill: cute.TiledCopy,
         mma: cute.TiledMma,
     ):
@@ -111,8 +100,18 @@ class Gemm:
         tile_c = (self.tile_m, self.tile_n)
 
         smem = cutlass.utils.SmemAllocator()
-        smem_a = smem.allocate_tensor(dtype, ring_a.outer, 128, ring_a.inner)
-        smem_b = smem.allocate_tensor(dtype, ring_b.outer, 128, ring_b.inner)
+        # Byte addresses are swizzled, so that the 8 rows that ldmatrix reads at a time lie in
+        # different banks: among the 16-byte vectors of a row, by the row.
+        swizzle = cute.make_swizzle({32: 2, 64: 3}[self.tile_k], 4, 3)
+        smem_a, smem_b = (
+            smem.allocate_tensor(
+                dtype,
+                cute.make_ordered_layout((*tile, self.stages), order=(1, 0, 2)),
+                byte_alignment=128,
+                swizzle=swizzle,
+            )
+            for tile in (tile_a, tile_b)
+        )
 
         # What this thread copies: (vector, rows, vectors of a row, steps) in global memory, in the
         # ring stages for steps, and the coordinates, to know what is outside.

@@ -287,9 +287,7 @@ sg.export(host_frozen, power=3, x=vector, negate=True, out=vector)
 sg.export(host_tuple, operands=(vector, (vector, cutlass.Float32(1.0))), out=vector)
 sg.export(host_affine, arguments=HostAffine(vector, cutlass.Float32(1.0), None), out=vector)
 sg.export(host_powers, series=HostPowers(vector, cutlass.Float32(1.0)), out=vector)
-sg.export(
-    host_pointer, p=sg.pointer(cutlass.Float32, device="cpu"), out=host_array(cutlass.Float32, 1)
-)
+sg.export(host_pointer, p=sg.pointer(cutlass.Float32, device="cpu"), out=host_array(cutlass.Float32, 1))
 sg.export(host_shape, shape=(4, 8), out=host_array(cutlass.Int64, 3), name="host_shape_static")
 sg.export(
     host_shape,

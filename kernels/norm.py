@@ -103,9 +103,7 @@ class RMSNorm:
         warps = self.threads // WARP
         if warps > 1:
             thread, _, _ = cute.arch.thread_idx()
-            partial = cute.make_tensor(
-                cute.arch.alloc_smem(cutlass.Float32, warps), cute.make_layout(warps)
-            )
+            partial = cute.make_tensor(cute.arch.alloc_smem(cutlass.Float32, warps), cute.make_layout(warps))
             partial[thread // WARP] = value  # from every lane, all alike
             cute.arch.sync_threads()
             value = cute.arch.warp_reduction_sum(partial[thread % warps], threads_in_group=warps)

@@ -66,12 +66,8 @@ class Softmax:
         row = cutlass.Int64(block) * self.rows + thread // self.threads
         in_range = row < x.shape[0]
 
-        load = cute.make_copy_atom(
-            cute.nvgpu.CopyUniversalOp(), x.element_type, num_bits_per_copy=LOAD_BITS
-        )
-        copy = cute.make_tiled_copy_tv(
-            load, cute.make_layout(self.threads), cute.make_layout(self.vector)
-        )
+        load = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), x.element_type, num_bits_per_copy=LOAD_BITS)
+        copy = cute.make_tiled_copy_tv(load, cute.make_layout(self.threads), cute.make_layout(self.vector))
         mine = copy.get_slice(thread % self.threads)
         source = mine.partition_S(x[row, None])
         destination = mine.partition_D(out[row, None])

@@ -49,9 +49,7 @@ def comparison(request: pytest.FixtureRequest) -> Comparison:
     return request.config.stash.setdefault(_comparison, Comparison())
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print the largest errors, and write them as JSON to the file that ``$GPU_REPORT`` names."""
     if _comparison not in config.stash:
         return
