@@ -31,10 +31,10 @@ class Progress(Protocol):
     """What the pipeline tells whoever watches it."""
 
     def phase(self, title: str, total: int) -> None:
-        """A phase begins, with this many steps."""
+        """Begin a phase of this many steps."""
 
     def step(self, what: str) -> None:
-        """A step of the phase is done."""
+        """Finish a step of the phase."""
 
 
 class Silent:
@@ -263,9 +263,7 @@ def _records(compiled: Iterable[Compiled]) -> tuple[Record, ...]:
         for record in item.records:
             known = records.setdefault(record.name, record)
             if known != record:
-                problems.append(
-                    problem("CS214", place=item.place, kernel=item.name, record=record.name)
-                )
+                problems.append(problem("CS214", place=item.place, kernel=item.name, record=record.name))
     raise_if_any(problems)
     return tuple(records.values())
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -31,34 +31,41 @@ _out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 _Kernels = Annotated[
-    Optional[list[str]],
+    list[str] | None,
     typer.Argument(metavar="[KERNELS]...", help="Kernel modules, or folders of them.", show_default=False),
 ]
 _ProjectFolder = Annotated[
-    Optional[Path],
-    typer.Option("--project", "-C", help="The project's folder; found from here upwards by default.", show_default=False),
+    Path | None,
+    typer.Option(
+        "--project",
+        "-C",
+        help="The project's folder; found from here upwards by default.",
+        show_default=False,
+    ),
 ]
 _Output = Annotated[
-    Optional[str], typer.Option("--output", "-o", help="Folder to generate into.", show_default=False)
+    str | None, typer.Option("--output", "-o", help="Folder to generate into.", show_default=False)
 ]
 _Package = Annotated[
-    Optional[str], typer.Option("--package", "-p", help="Name of the package.", show_default=False)
+    str | None, typer.Option("--package", "-p", help="Name of the package.", show_default=False)
 ]
 _Arch = Annotated[
-    Optional[list[str]],
+    list[str] | None,
     typer.Option("--arch", help="GPU architecture, such as sm_90a.", show_default=False),
 ]
 _Jobs = Annotated[
-    Optional[int],
+    int | None,
     typer.Option("--jobs", "-j", min=1, help="Worker processes; one a core by default.", show_default=False),
 ]
 _Toolchain = Annotated[
-    Optional[str],
+    str | None,
     typer.Option(help="zig (from PyPI, the default) or system.", show_default=False),
 ]
 _Host = Annotated[
-    Optional[str],
-    typer.Option(help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native.", show_default=False),
+    str | None,
+    typer.Option(
+        help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native.", show_default=False
+    ),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -92,9 +99,7 @@ def generate(
         start = time.monotonic()
         root, loaded = settings.load()
         with _progress() as progress:
-            result = build.generate(
-                root, loaded, jobs=jobs or build.default_jobs(), progress=progress
-            )
+            result = build.generate(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
         _report(result, time.monotonic() - start, as_json)
 
 
@@ -131,9 +136,7 @@ def check(
 
 
 @app.command("list")
-def list_kernels(
-    kernels: _Kernels = None, project: _ProjectFolder = None, as_json: _Json = False
-) -> None:
+def list_kernels(kernels: _Kernels = None, project: _ProjectFolder = None, as_json: _Json = False) -> None:
     """List every @cute.jit function, and what it is exported as; nothing is imported or compiled."""
     settings = _Settings(kernels, project)
     with _errors(as_json):
@@ -237,7 +240,7 @@ class _Lines:
         _err.print(f"{title} ({total})", markup=False)
 
     def step(self, what: str) -> None:
-        """Steps would be noise in a log."""
+        """Say nothing: steps would be noise in a log."""
 
 
 @contextmanager
@@ -253,8 +256,7 @@ def _progress() -> Iterator[_Bar | _Lines]:
 def _report(result: Any, seconds: float, as_json: bool) -> None:
     if as_json:
         _print_json(
-            {"output": str(result.output), "kernels": len(result.library.kernels)}
-            | _changes(result.changes)
+            {"output": str(result.output), "kernels": len(result.library.kernels)} | _changes(result.changes)
         )
         return
     files = sum(map(len, _changes(result.changes).values()))

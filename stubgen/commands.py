@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from stubgen.diagnostics import Problem, StubgenError, problem
 # for ever on some unwritable caches, so that no limit at all would hang a build.
 TIMEOUT = 600.0
 """After which a command counts as hung, in seconds."""
+
+# What an object or a small library may take, in bytes.
+_ROOM = 1 << 20
 
 # These make a compiler look into folders that this build did not name, or change what it prints.
 _UNWANTED = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "GCC_COLORS")
@@ -146,11 +150,27 @@ def _signal_name(number: int) -> str:
 
 
 def unwritable(done: subprocess.CompletedProcess[str], output: Path) -> ToolError | None:
-    """Give CS405 if the command could not write, in the system's words; ``None`` otherwise."""
-    for number, texts in _UNWRITABLE.items():
-        if any(text in done.stderr for text in texts):
-            found = problem("CS405", path=output, reason=os.strerror(number))
-            return ToolError(found, output=done.stderr)
+    """Give CS405 if what failed is the writing of ``output``; ``None`` otherwise."""
+    reason = _stated_reason(done.stderr) or _why_unwritable(output.parent)
+    if reason is None:
+        return None
+    return ToolError(problem("CS405", path=output, reason=reason), output=done.stderr)
+
+
+def _stated_reason(text: str) -> str | None:
+    for number, words in _UNWRITABLE.items():
+        if any(word in text for word in words):
+            return os.strerror(number)
+    return None
+
+
+def _why_unwritable(folder: Path) -> str | None:
+    """Try it, because lld dies of a full disk without a word, and knows others by "No such file"."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_ROOM))
+    except OSError as error:
+        return error.strerror
     return None
 
 

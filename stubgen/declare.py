@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar
 
 Device: TypeAlias = Literal["cuda", "cpu"]
 
@@ -186,9 +186,7 @@ def kernel(fn: Any, /, *args: Any, options: str = "", **kwargs: Any) -> Call:
     return Call(fn, args, kwargs, options)
 
 
-def export(
-    fn: Any, /, *args: Any, name: str | None = None, options: str = "", **kwargs: Any
-) -> None:
+def export(fn: Any, /, *args: Any, name: str | None = None, options: str = "", **kwargs: Any) -> None:
     """Declare a kernel for the generated library.
 
     Mirrors ``cute.compile(fn, ...)``: arguments by position or by keyword, each a helper of this module or
@@ -283,7 +281,7 @@ def _combinations(
 def _labelled(axis: str, values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Give every value of an axis its label."""
     if isinstance(values, Mapping):
-        given = cast("Mapping[str, Any]", values)
+        given = values
         pairs = [(identifier_part(label), value) for label, value in given.items()]
     else:
         pairs = [(label_of(value), value) for value in values]
@@ -316,9 +314,7 @@ def label_of(value: object) -> str:
         return identifier_part(str(value).replace("-", "m").replace(".", "p").replace("+", ""))
     if isinstance(value, str):
         return identifier_part(value)
-    raise DeclarationError(
-        f"{value!r} has no label of its own; give labels with a dict: {{'label': value}}"
-    )
+    raise DeclarationError(f"{value!r} has no label of its own; give labels with a dict: {{'label': value}}")
 
 
 def identifier_part(text: str) -> str:

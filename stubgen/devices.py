@@ -42,9 +42,7 @@ _H100 = _profile("NVIDIA H100 SXM", 132, 228, 50, threads=2048, clusters=_cluste
 _B200 = _profile("NVIDIA B200", 148, 228, 126, threads=2048, clusters=_clusters(148))
 _B300 = _profile("NVIDIA B300", 148, 228, 126, threads=2048, clusters=_clusters(148))
 _THOR = _profile("NVIDIA Jetson Thor", 20, 228, 32, threads=1536, clusters=_clusters(20))
-_RTX_PRO = _profile(
-    "NVIDIA RTX PRO 6000 Blackwell", 188, 100, 128, threads=1536, clusters=_clusters(188)
-)
+_RTX_PRO = _profile("NVIDIA RTX PRO 6000 Blackwell", 188, 100, 128, threads=1536, clusters=_clusters(188))
 _SPARK = _profile("NVIDIA DGX Spark", 48, 100, 24, threads=1536, clusters=_clusters(48))
 
 _BY_CAPABILITY = {

@@ -130,8 +130,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "CS405": Entry(
         "{path} cannot be written: {reason}",
-        "make room or give the right to write there; TMPDIR chooses another folder for temporary "
-        "files",
+        "make room or give the right to write there; TMPDIR chooses another folder for temporary files",
     ),
     "CS406": Entry(
         "{file} is missing, which belongs to {distribution}",
@@ -149,7 +148,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "CS409": Entry(
         "clang {found} is too old to read the LLVM IR that the DSL writes: {reason}",
-        "install clang {needed} or newer, or use the default toolchain: --toolchain zig",
+        "use --toolchain zig with ziglang 0.17 or newer, or install clang {needed} or newer",
     ),
     # CS5xx: output.
     "CS501": Entry(

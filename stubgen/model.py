@@ -91,21 +91,14 @@ class TupleSlot(_Data, frozen=True, tag="tuple"):
 
 
 Slot: TypeAlias = (
-    TensorSlot
-    | ScalarSlot
-    | ShapeSlot
-    | NoneSlot
-    | ConstantSlot
-    | PointerSlot
-    | StreamSlot
-    | TupleSlot
+    TensorSlot | ScalarSlot | ShapeSlot | NoneSlot | ConstantSlot | PointerSlot | StreamSlot | TupleSlot
 )
 
 
 class Default(_Data, frozen=True):
     """The default of a parameter; a class of its own because ``None`` is a value."""
 
-    value: None | bool | int | float | str | tuple[None | bool | int | float, ...]
+    value: bool | int | float | str | tuple[bool | int | float | None, ...] | None
 
 
 ParameterKind: TypeAlias = Literal["positional_only", "positional_or_keyword", "keyword_only"]

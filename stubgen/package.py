@@ -43,9 +43,7 @@ def compare(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
     """Compare generated files with those on disk; writes nothing."""
     added = [path for path in files if not (output / path).exists()]
     changed = [
-        path
-        for path, data in files.items()
-        if (output / path).exists() and _read(output / path) != data
+        path for path, data in files.items() if (output / path).exists() and _read(output / path) != data
     ]
     return Changes(tuple(added), tuple(changed), tuple(_stale(output, package, files)))
 
@@ -95,11 +93,7 @@ def _read(file: Path) -> bytes | None:
 
 def _stale(output: Path, package: str, files: Mapping[str, bytes]) -> list[str]:
     """Find files that an earlier run wrote and that this one has no use for."""
-    return [
-        path
-        for path in _walk(output, package)
-        if path not in files and _is_ours(output, package, path)
-    ]
+    return [path for path in _walk(output, package) if path not in files and _is_ours(output, package, path)]
 
 
 def _walk(output: Path, package: str) -> list[str]:
@@ -132,9 +126,7 @@ def _refuse_foreign(output: Path, package: str, changed: tuple[str, ...]) -> Non
 # Replacing
 
 
-def _replace_package(
-    output: Path, package: str, files: Mapping[str, bytes], removed: set[str]
-) -> None:
+def _replace_package(output: Path, package: str, files: Mapping[str, bytes], removed: set[str]) -> None:
     live = output / package
     staged = Path(tempfile.mkdtemp(prefix=_staging_prefix(package), dir=output))
     try:
@@ -252,6 +244,4 @@ def _reported(output: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = error.filename or output
-        raise StubgenError(
-            problem("CS501", path=path, reason=error.strerror or error)
-        ) from error
+        raise StubgenError(problem("CS501", path=path, reason=error.strerror or error)) from error

@@ -143,11 +143,7 @@ def admits(slot: Slot, value: object) -> bool:
                 and all(map(_admits_extent, extents, value))
             )
         case TupleSlot(items=items):
-            return (
-                isinstance(value, tuple)
-                and len(value) == len(items)
-                and all(map(admits, items, value))
-            )
+            return isinstance(value, tuple) and len(value) == len(items) and all(map(admits, items, value))
         case _:
             return False
 

@@ -8,6 +8,7 @@ machine's own.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -17,7 +18,7 @@ import shutil
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -37,8 +38,9 @@ from stubgen.diagnostics import problem
 
 CpuName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native"]
 
-# LLVM 21 is the first that knows `captures(none)`, which is all over what DSL 4.8 exports.
-CLANG_FOR_IR = 21
+# Tried with what DSL 4.8.1 exports: clang 19 does not know `captures(none)`; 20 and 21, for which
+# `llvm.lifetime.start` has one argument more, refuse the calls of it. 22 is fine.
+CLANG_FOR_IR = 22
 """The oldest clang that reads the DSL's LLVM IR."""
 
 _NEWEST_CLANG_TO_LOOK_FOR = 29
@@ -188,22 +190,19 @@ class Toolchain(ABC):
             CS401 and CS402 as for :meth:`describe`; CS404 if a symbol is undefined or defined
             twice, or the linker fails for another reason; CS405 if the library cannot be written.
         """
-        with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
-            script = Path(scratch, "exports.map")
-            script.write_text(_version_script(exports), encoding="ascii")
-            command: list[str | Path] = [
-                *self._linker(host),
-                *_LINK,
-                f"-Wl,-soname,{soname}",
-                f"-Wl,--version-script={script}",
-                *objects,
-                *archives,
-                *(f"-L{folder}" for folder in library_dirs),
-                *(f"-l{library}" for library in libraries),
-                "-o",
-                output,
-            ]
-            done = run(command, tool=self._name, env=self._environment())
+        command: list[str | Path] = [
+            *self._linker(host),
+            *_LINK,
+            f"-Wl,-soname,{soname}",
+            *objects,
+            *archives,
+            *(f"-L{folder}" for folder in library_dirs),
+            *(f"-l{library}" for library in libraries),
+            "-o",
+            output,
+        ]
+        with _version_script(exports) as script:
+            done = self._run_linker([*command, f"-Wl,--version-script={script}"])
         if done.returncode:
             raise unwritable(done, output) or link_failed(done, output)
 
@@ -219,8 +218,16 @@ class Toolchain(ABC):
     @abstractmethod
     def _linker(self, host: HostTarget) -> list[str]: ...
 
+    @property
+    @abstractmethod
+    def _clang_version(self) -> str:
+        """Of the clang that compiles IR."""
+
     def _environment(self) -> dict[str, str]:
         return environment()
+
+    def _run_linker(self, command: list[str | Path]) -> subprocess.CompletedProcess[str]:
+        return run(command, tool=self._name, env=self._environment())
 
     def _compile(self, command: list[str | Path], source: Path, obj: Path, host: HostTarget) -> None:
         # Run beside the source and name it without its folder: then no path can get into the
@@ -232,7 +239,11 @@ class Toolchain(ABC):
     def _compile_failed(
         self, done: subprocess.CompletedProcess[str], source: Path, host: HostTarget
     ) -> ToolError:
-        found = problem("CS403", what=source.name, host=host, reason=first_error(done))
+        reason = first_error(done)
+        found = problem("CS403", what=source.name, host=host, reason=reason)
+        if source.suffix == ".ll" and int(self._clang_version.partition(".")[0]) < CLANG_FOR_IR:
+            version = self._clang_version
+            found = problem("CS409", found=version, needed=CLANG_FOR_IR, reason=reason)
         return ToolError(found, output=done.stderr)
 
 
@@ -242,10 +253,8 @@ class ZigToolchain(Toolchain):
     _name = "zig"
 
     def describe(self) -> str:  # noqa: D102
-        zig, env = self._zig, self._environment()
-        version = probe([zig, "version"], tool=self._name, env=env)
-        clang = _clang_version(probe([zig, "cc", "--version"], tool=self._name, env=env))
-        return f"zig {version} (clang {clang})"
+        version = probe([self._zig, "version"], tool=self._name, env=self._environment())
+        return f"zig {version} (clang {self._clang_version})"
 
     def _ir_compiler(self, host: HostTarget) -> list[str]:
         cpu = host.cpu.replace("-", "_")
@@ -258,6 +267,18 @@ class ZigToolchain(Toolchain):
     def _environment(self) -> dict[str, str]:
         cache = str(self._cache)
         return environment(ZIG_GLOBAL_CACHE_DIR=cache, ZIG_LOCAL_CACHE_DIR=cache)
+
+    def _run_linker(self, command: list[str | Path]) -> subprocess.CompletedProcess[str]:
+        # Zig builds the run-time library of its compiler from source, which takes 10 s on a machine
+        # that never did it, and hardly anything needs it: conversions of half floats do. So try
+        # without first.
+        done = super()._run_linker([*command, "-nostdlib", "-lc"])
+        return super()._run_linker(command) if done.returncode else done
+
+    @functools.cached_property
+    def _clang_version(self) -> str:
+        said = probe([self._zig, "cc", "--version"], tool=self._name, env=self._environment())
+        return _parse_clang_version(said)
 
     @functools.cached_property
     def _zig(self) -> Path:
@@ -306,15 +327,6 @@ class SystemToolchain(Toolchain):
 
     _linker = _c_compiler
 
-    def _compile_failed(
-        self, done: subprocess.CompletedProcess[str], source: Path, host: HostTarget
-    ) -> ToolError:
-        if source.suffix != ".ll" or int(self._clang_version.partition(".")[0]) >= CLANG_FOR_IR:
-            return super()._compile_failed(done, source, host)
-        reason, found = first_error(done), self._clang_version
-        too_old = problem("CS409", found=found, needed=CLANG_FOR_IR, reason=reason)
-        return ToolError(too_old, output=done.stderr)
-
     @functools.cached_property
     def _cc(self) -> list[str]:
         command = shlex.split(os.environ.get("CC", "")) or ["cc"]
@@ -336,7 +348,7 @@ class SystemToolchain(Toolchain):
 
     @functools.cached_property
     def _clang_version(self) -> str:
-        return _clang_version(probe([*self._clang, "--version"], tool="clang"))
+        return _parse_clang_version(probe([*self._clang, "--version"], tool="clang"))
 
 
 def toolchain(name: Literal["zig", "system"]) -> Toolchain:
@@ -344,11 +356,21 @@ def toolchain(name: Literal["zig", "system"]) -> Toolchain:
     return ZigToolchain() if name == "zig" else SystemToolchain()
 
 
-def _version_script(exports: Sequence[str]) -> str:
-    seen = "".join(f"  {symbol};\n" for symbol in sorted(exports))
-    # The linker's grammar has no empty `global:`.
-    shown = f"global:\n{seen}" if seen else ""
-    return f"{{\n{shown}local: *;\n}};\n"
+@contextlib.contextmanager
+def _version_script(exports: Sequence[str]) -> Iterator[Path]:
+    """Write the linker's list of the symbols to show, for as long as it needs it."""
+    shown = "".join(f"  {symbol};\n" for symbol in sorted(exports))
+    # The grammar has no empty `global:`.
+    text = f"{{\n{'global:' if shown else ''}\n{shown}local: *;\n}};\n"
+    try:
+        scratch = tempfile.TemporaryDirectory(prefix="cute-stubgen-")
+        script = Path(scratch.name, "exports.map")
+        script.write_text(text, encoding="utf-8")
+    except OSError as error:
+        path, reason = tempfile.gettempdir(), error.strerror
+        raise ToolError(problem("CS405", path=path, reason=reason)) from None
+    with scratch:
+        yield script
 
 
 def _is_writable(folder: Path) -> bool:
@@ -364,7 +386,7 @@ def _is_clang(command: Sequence[str]) -> bool:
     return "clang" in probe([*command, "--version"], tool=command[0])
 
 
-def _clang_version(text: str) -> str:
+def _parse_clang_version(text: str) -> str:
     found = re.search(r"clang version (\d[\d.]*)", text)
     if found is None:
         reason = f"it gives no version, but says {text.partition(chr(10))[0]!r}"

@@ -51,9 +51,7 @@ class Reader:
         values
             What each was compiled with, by name: it knows what the spec does not, such as field names.
         """
-        return tuple(
-            Argument(param.name, self._argument(param, values.get(param.name))) for param in params
-        )
+        return tuple(Argument(param.name, self._argument(param, values.get(param.name))) for param in params)
 
     def _argument(self, param: Any, value: Any) -> Slot | None:
         return None if isinstance(param, spec.EnvStream) else self.slot(param, value)
@@ -165,7 +163,7 @@ def _record(cls: type, names: tuple[str, ...]) -> Record:
         return Record(cls.__name__, "namedtuple", fields, doc=_own_doc(cls))
     fields = tuple(
         Field(f.name, None if f.default is dataclasses.MISSING else as_default(f.default))
-        for f in dataclasses.fields(cls)  # type: ignore[arg-type]  # its caller knows that it is one
+        for f in dataclasses.fields(cls)
     )
     return Record(cls.__name__, "dataclass", fields, doc=_own_doc(cls))
 

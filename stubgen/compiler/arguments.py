@@ -32,7 +32,7 @@ def signature_of(fn: Any) -> inspect.Signature:
     DeclarationError
         The function is none that the DSL compiles.
     """
-    target = fn if inspect.isfunction(fn) or inspect.ismethod(fn) else getattr(fn, "__call__", None)
+    target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", None)  # noqa: B004
     if target is None or inspect.isclass(fn) or not dsl.is_jit(target):
         raise DeclarationError(
             f"{_describe(fn)} is no @cute.jit function, and no object whose __call__ is one"
@@ -73,10 +73,8 @@ def bind(call: Call) -> inspect.BoundArguments:
         ):
             missing.append(name)
     if missing:
-        raise DeclarationError(
-            f"no argument is given for {', '.join(missing)} of {_shown(signature)}"
-        )
-    return inspect.BoundArguments(signature, values)  # type: ignore[arg-type]  # typed as OrderedDict
+        raise DeclarationError(f"no argument is given for {', '.join(missing)} of {_shown(signature)}")
+    return inspect.BoundArguments(signature, values)
 
 
 class _Builder:
@@ -123,27 +121,19 @@ class _Builder:
 
     def _tensor(self, arg: TensorArg) -> Any:
         if not dsl.is_numeric_type(arg.dtype):
-            raise DeclarationError(
-                f"{arg.dtype!r} is no element type; use one such as cutlass.Float32"
-            )
+            raise DeclarationError(f"{arg.dtype!r} is no element type; use one such as cutlass.Float32")
         shape = tuple(map(self._extent, arg.shape))
         memspace = _memspace(arg.device)
         if arg.strides is not None:
             if arg.order is not None:
                 raise DeclarationError("a tensor takes strides or order, not both")
             if len(arg.strides) != len(shape):
-                raise DeclarationError(
-                    f"{len(arg.strides)} strides are given for {len(shape)} dimensions"
-                )
+                raise DeclarationError(f"{len(arg.strides)} strides are given for {len(shape)} dimensions")
             strides = tuple(map(self._extent, arg.strides))
-            return make_fake_tensor(
-                arg.dtype, shape, strides, memspace=memspace, assumed_align=arg.align
-            )
+            return make_fake_tensor(arg.dtype, shape, strides, memspace=memspace, assumed_align=arg.align)
         order = tuple(reversed(range(len(shape)))) if arg.order is None else arg.order
         if sorted(order) != list(range(len(shape))):
-            raise DeclarationError(
-                f"order={order} is no permutation of the {len(shape)} dimensions"
-            )
+            raise DeclarationError(f"order={order} is no permutation of the {len(shape)} dimensions")
         return make_fake_compact_tensor(
             arg.dtype, shape, stride_order=order, memspace=memspace, assumed_align=arg.align
         )
@@ -161,7 +151,8 @@ class _Builder:
 
     def _sequence(self, value: Any, annotation: Any) -> Any:
         items = [
-            self.value(item, of) for item, of in zip(value, _item_types(value, annotation))  # noqa: B905
+            self.value(item, of)
+            for item, of in zip(value, _item_types(value, annotation))  # noqa: B905
         ]
         if hasattr(value, "_fields"):
             return type(value)(*items)

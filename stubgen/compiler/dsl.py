@@ -126,9 +126,7 @@ def compile_function(
     """
     flags = ["--enable-tvm-ffi", *([f"--gpu-arch {arch}"] if arch else []), options]
     with _recording(name) as recorded:
-        compiled = cute.compile(
-            fn, *bound.args, **bound.kwargs, options=" ".join(filter(None, flags))
-        )
+        compiled = cute.compile(fn, *bound.args, **bound.kwargs, options=" ".join(filter(None, flags)))
     return CompiledFunction(recorded, compiled)
 
 
@@ -141,9 +139,7 @@ def _recording(display_name: str) -> Iterator[Recorded]:
     recorded = Recorded()
     attach: Callable[..., None] = ffi_builder.attach_ffi_func
 
-    def record(
-        module: Any, symbol_name: str, params: Sequence[Any], call_provider: Any, **_: Any
-    ) -> None:
+    def record(module: Any, symbol_name: str, params: Sequence[Any], call_provider: Any, **_: Any) -> None:
         recorded.params = tuple(params)
         recorded.has_device_code = bool(call_provider.has_gpu_module)
         attach(module, symbol_name, params, call_provider, fn_display_name=display_name)
@@ -188,9 +184,7 @@ def answer_for_device(answers: DeviceAnswers) -> None:
         self.device_id = device_id
 
     HardwareInfo.__init__ = init
-    HardwareInfo.get_max_active_clusters = lambda _self, size, stream=None: (
-        answers.max_active_clusters(size)
-    )
+    HardwareInfo.get_max_active_clusters = lambda _self, size, stream=None: answers.max_active_clusters(size)
     HardwareInfo.get_l2_cache_size_in_bytes = lambda _self: answers.profile.l2_cache
     HardwareInfo.get_device_multiprocessor_count = lambda _self: answers.profile.sm_count
     dsl_cuda.get_device_attribute = lambda attribute, device_id=0: answers.attribute(attribute.name)

@@ -39,8 +39,7 @@ class Pool:
     ) -> list[Outcome]:
         """Compile declarations, each with the path that its IR goes to, in the order of the jobs."""
         futures = {
-            self._submit("compile", module, declared, path): declared
-            for module, declared, path in jobs
+            self._submit("compile", module, declared, path): declared for module, declared, path in jobs
         }
         for future in as_completed(futures):
             on_done(futures[future])
@@ -106,8 +105,9 @@ def _enter(settings: Settings | None) -> None:
     _Process.settings = settings
 
 
-def _detect_arch() -> Any:
-    return _worker_module().detect_arch()
+def _detect_arch() -> str | None:
+    arch: str | None = _worker_module().detect_arch()
+    return arch
 
 
 def _call(name: str, *arguments: Any) -> Any:
@@ -119,7 +119,8 @@ def _call(name: str, *arguments: Any) -> Any:
 
 def _stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
     readback: Any = importlib.import_module("stubgen.compiler.readback")
-    return readback.stated_signatures(library, names)
+    stated: dict[str, str] = readback.stated_signatures(library, names)
+    return stated
 
 
 def _worker_module() -> Any:

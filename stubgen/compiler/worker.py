@@ -25,6 +25,7 @@ from stubgen.declare import Call, Declaration, DeclarationError, declared_in
 from stubgen.diagnostics import Problem, problem
 from stubgen.model import Place, Variant
 
+
 def detect_arch() -> str | None:
     """Give the architecture of this machine's GPU, or ``None`` if it has none."""
     return dsl.detect_arch()
@@ -154,9 +155,7 @@ def _declared(module: ModuleJob, index: int, declaration: Declaration) -> Declar
     place = Place(module.file, declaration.line)
     if declaration.name is None:
         return problem("CS211", place=place)
-    variant = (
-        Variant(declaration.family, dict(declaration.labels or {})) if declaration.family else None
-    )
+    variant = Variant(declaration.family, dict(declaration.labels or {})) if declaration.family else None
     return Declared(index, declaration.name, place, variant)
 
 
@@ -176,9 +175,7 @@ class _Job:
         if call is None:
             return Outcome()
         if not isinstance(call, Call):
-            raise DeclarationError(
-                f"a family's function returns stubgen.kernel(...) or None, not {call!r}"
-            )
+            raise DeclarationError(f"a family's function returns stubgen.kernel(...) or None, not {call!r}")
         bound = arguments.bind(call)
         function = dsl.compile_function(
             call.fn,
@@ -189,16 +186,12 @@ class _Job:
         )
         if function.recorded.has_device_code and self.settings.arch is None:
             return Outcome(
-                problems=(
-                    self._problem("CS102", self.declared.place, kernels=self.declared.name),
-                )
+                problems=(self._problem("CS102", self.declared.place, kernels=self.declared.name),)
             )
         function.export_ir(ir_path, self.declared.name)
         return Outcome(self._compiled(call, bound, function.recorded))
 
-    def _compiled(
-        self, call: Call, bound: inspect.BoundArguments, recorded: dsl.Recorded
-    ) -> Compiled:
+    def _compiled(self, call: Call, bound: inspect.BoundArguments, recorded: dsl.Recorded) -> Compiled:
         bound.apply_defaults()
         reader = abi.Reader()
         return Compiled(
@@ -239,12 +232,12 @@ class _Job:
             log=str(log),
         )
 
-    def _problem(self, code: str, place: Place, **details: object) -> Problem:
+    def _problem(self, code: str, place: Place, **details: str) -> Problem:
         return problem(code, place=place, kernel=self.declared.name, **details)
 
 
 def _function(fn: object) -> Callable[..., object]:
-    return fn if inspect.isroutine(fn) else type(fn).__call__  # type: ignore[return-value]
+    return fn if inspect.isroutine(fn) else type(fn).__call__
 
 
 def _doc(fn: object) -> str:

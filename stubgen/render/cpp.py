@@ -31,9 +31,7 @@ def cpp_headers(library: Library) -> dict[str, str]:
             module=module,
             guard=_guard(f"{library.package}_{module.name}"),
             functions=[_function(kernel) for kernel in module.kernels],
-            tuples=any(
-                isinstance(p.slot, TupleSlot) for k in module.kernels for p in k.parameters
-            ),
+            tuples=any(isinstance(p.slot, TupleSlot) for k in module.kernels for p in k.parameters),
         )
         for module in library.modules
     }

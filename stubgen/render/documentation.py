@@ -35,9 +35,7 @@ def kernel_doc(kernel: Kernel, *, width: int, hidden: bool = False) -> list[str]
         Leave out arguments for which only one value fits, as a surface does that passes them itself.
     """
     parameters = [
-        p
-        for p in kernel.parameters
-        if not (hidden and isinstance(p.slot, NoneSlot | ConstantSlot))
+        p for p in kernel.parameters if not (hidden and isinstance(p.slot, NoneSlot | ConstantSlot))
     ]
     own = kernel.doc.splitlines() or [f"{kernel.name}, compiled ahead of time."]
     documented, left = _merged(own, {p.name: describe(p.slot) for p in parameters})
@@ -73,9 +71,7 @@ def _merged(lines: list[str], facts: dict[str, str]) -> tuple[list[str], dict[st
 
 def _arguments(facts: dict[str, str], width: int) -> list[str]:
     return [
-        line
-        for name, fact in facts.items()
-        for line in wrapped(f"{name}: {fact}", width=width, hanging=4)
+        line for name, fact in facts.items() for line in wrapped(f"{name}: {fact}", width=width, hanging=4)
     ]
 
 
@@ -159,7 +155,7 @@ def _row_major(shape: tuple[Extent, ...], strides: tuple[Extent, ...]) -> bool:
 def _element_bits(dtype: str) -> int:
     if dtype in _BITS:
         return _BITS[dtype]
-    digits = "".join(c for c in dtype.split("_")[0] if c.isdigit())
+    digits = "".join(c for c in dtype.partition("_")[0] if c.isdigit())
     return int(digits or 8)
 
 

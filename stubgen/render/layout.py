@@ -56,7 +56,7 @@ def docstring(lines: Sequence[str], indent: str) -> str:
 
 def _escaped(line: str) -> str:
     printable = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in
-        line.replace("\\", "\\\\").expandtabs()
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in line.replace("\\", "\\\\").expandtabs()
     )
     return printable.replace('"""', '\\"\\"\\"')

@@ -9,7 +9,5 @@ from stubgen.render.templates import fill
 def project_files(library: Library) -> dict[str, str]:
     """Give the project files, by path relative to the output folder."""
     return {
-        "pyproject.toml": fill(
-            "pyproject.toml.j2", package=library.package, tvm_ffi=library.versions.tvm_ffi
-        )
+        "pyproject.toml": fill("pyproject.toml.j2", package=library.package, tvm_ffi=library.versions.tvm_ffi)
     }

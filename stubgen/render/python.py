@@ -57,9 +57,7 @@ class _Entry:
 def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, str]:
     """Give ``__init__`` files: of the package itself, and of every folder that modules lie in."""
     template = "kwargs_init" if kwargs else "init"
-    entries = [
-        _Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules
-    ]
+    entries = [_Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules]
     context = {
         "package": library.package,
         "entries": [entry for entry in entries if "." not in entry.name],
@@ -81,9 +79,7 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
 
 def _folders(entries: list[_Entry]) -> set[str]:
     return {
-        entry.name.rsplit(".", depth)[0]
-        for entry in entries
-        for depth in range(1, entry.name.count(".") + 1)
+        entry.name.rsplit(".", depth)[0] for entry in entries for depth in range(1, entry.name.count(".") + 1)
     }
 
 
@@ -162,9 +158,7 @@ def _positional(_module: Module, kernel: Kernel) -> _Function:
 
 def _keyword(module: Module, kernel: Kernel) -> _Function:
     dataclasses = {record.name for record in module.records if record.kind == "dataclass"}
-    unpacked = [
-        p.name for p in kernel.parameters if python_types.holds_dataclass(p.slot, dataclasses)
-    ]
+    unpacked = [p.name for p in kernel.parameters if python_types.holds_dataclass(p.slot, dataclasses)]
     extra = [f"unpack={unpacked!r}".replace("'", '"')] if unpacked else []
     items = python_types.keyword_items(kernel.parameters)
     return _Function(

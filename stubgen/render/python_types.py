@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from stubgen.model import (
@@ -87,7 +88,7 @@ def _literal(value: object) -> str:
     if isinstance(value, tuple):
         inner = ", ".join(_literal(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
         return f"({inner},)" if len(value) == 1 else f"({inner})"  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     return repr(value)
 
@@ -97,11 +98,7 @@ def names_in(types: Iterable[str]) -> tuple[set[str], bool]:
 
     Works on the finished text, where each name stands between brackets, commas and bars alone.
     """
-    words = {
-        word
-        for text in types
-        for word in text.translate(str.maketrans("[],|", "    ")).split()
-    }
+    words = {word for text in types for word in text.translate(str.maketrans("[],|", "    ")).split()}
     return words & set(OWN_NAMES), "Literal" in words
 
 

@@ -1,0 +1,1 @@
+"""The measurements that README quotes; ``nox -s bench`` runs them."""

@@ -1,0 +1,52 @@
+"""Fixtures that several kinds of test share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import filelock
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def run_stubgen(*arguments: object, cwd: Path = ROOT, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, as a user does."""
+    command = [sys.executable, "-m", "stubgen", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, **options)  # type: ignore[call-overload]
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output folder of this repository's kernels, generated once for all tests and workers."""
+    shared = tmp_path_factory.getbasetemp()
+    if shared.name.startswith("popen-"):  # a worker of pytest-xdist
+        shared = shared.parent
+    output = shared / "generated"
+    with filelock.FileLock(shared / "generated.lock"):
+        if not output.exists():
+            done = run_stubgen("generate", "--output", output)
+            assert done.returncode == 0, done.stderr
+    return output
+
+
+@pytest.fixture(scope="session")
+def run_in(generated: Path) -> Run:
+    """Run Python code in a process that can import the generated package."""
+
+    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # type: ignore[call-overload, no-any-return]
+            [sys.executable, *map(str, arguments)],
+            env={"PYTHONPATH": str(generated), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            **options,
+        )
+
+    return run

@@ -1,0 +1,227 @@
+"""Real calls of every host function: the values prove that each argument arrived in its place."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pickle
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+
+@pytest.fixture(scope="module")
+def package(generated: Path) -> Iterator[ModuleType]:
+    sys.path.insert(0, str(generated))
+    yield importlib.import_module("cute_kernels")
+    sys.path.remove(str(generated))
+
+
+@pytest.fixture(scope="module")
+def host(package: ModuleType) -> Any:
+    return package.host
+
+
+@pytest.fixture(scope="module")
+def kw(package: ModuleType) -> Any:
+    return importlib.import_module("cute_kernels.kwargs.host")
+
+
+def f32(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float32)
+
+
+X = f32(1.0, 2.0, -3.0, 0.5)
+
+
+def out() -> torch.Tensor:
+    return torch.full((4,), math.nan)
+
+
+def check(result: torch.Tensor, *expected: float) -> None:
+    torch.testing.assert_close(result.to(torch.float64), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_default_is_used_and_can_be_given(host: Any, kw: Any) -> None:
+    for call, expected in (
+        (lambda o: host.host_add_constant(X, o, 2.0), (3.0, 4.0, -1.0, 2.5)),
+        (lambda o: kw.host_add_constant(X, o), (2.0, 3.0, -2.0, 1.5)),
+        (lambda o: kw.host_add_constant(offset=-1, b=o, a=X), (0.0, 1.0, -4.0, -0.5)),
+    ):
+        o = out()
+        assert call(o) is None
+        check(o, *expected)
+
+
+def test_each_operand_of_axpby_has_its_own_weight(host: Any, kw: Any) -> None:
+    y = f32(10.0, 20.0, 30.0, 40.0)
+    for call in (
+        lambda o: host.host_axpby(2.0, X, 0.5, y, o),
+        lambda o: kw.host_axpby(out=o, y=y, beta=0.5, x=X, alpha=2.0),
+    ):
+        o = out()
+        call(o)
+        check(o, 7.0, 14.0, 9.0, 21.0)
+
+
+def test_every_scalar_type_arrives_exactly(host: Any) -> None:
+    integers = torch.zeros(9, dtype=torch.int64)
+    floats = torch.zeros(2, dtype=torch.float64)
+    scalars = [True, -(2**7), -(2**15), -(2**31), -(2**63), 2**8 - 1, 2**16 - 1, 2**32 - 1, 2**63 - 1]
+    host.host_scalars(*scalars, 1.5, 0.1, integers, floats)
+    assert integers.tolist() == [int(s) for s in scalars]
+    assert floats.tolist() == [1.5, 0.1]
+
+
+def test_out_of_range_integers_are_refused(host: Any) -> None:
+    integers = torch.zeros(9, dtype=torch.int64)
+    floats = torch.zeros(2, dtype=torch.float64)
+    good = [True, 1, 2, 3, 4, 5, 6, 7, 8, 1.0, 2.0, integers, floats]
+    for index, too_big in ((1, 2**7), (2, -(2**15) - 1), (3, 2**31), (5, 256), (6, -1), (7, 2**32)):
+        arguments = list(good)
+        arguments[index] = too_big
+        with pytest.raises(Exception, match=rf"argument #{index}|out of range|overflow"):
+            host.host_scalars(*arguments)
+    assert integers.eq(0).all(), "nothing was written"
+
+
+def test_boxed_default_reaches_the_function_as_a_number(kw: Any) -> None:
+    o = torch.zeros(4, dtype=torch.float64)
+    kw.host_defaults(o)
+    check(o, 1.0, -7.0, 0.25, 9.0)
+    kw.host_defaults(o, False, boxed=2.0, ratio=0.5)
+    check(o, 0.0, -7.0, 0.5, 2.0)
+
+
+def test_keyword_only_stays_keyword_only(host: Any, kw: Any) -> None:
+    o = out()
+    kw.host_keyword_only(X, o)
+    check(o, 2.0, 4.0, -6.0, 1.0)
+    with pytest.raises(TypeError):
+        kw.host_keyword_only(X, o, 3.0)
+    host.host_keyword_only(X, o, 3.0)
+    check(o, 3.0, 6.0, -9.0, 1.5)
+
+
+def test_variadic_arguments_keep_their_order(host: Any) -> None:
+    o = out()
+    host.host_weighted_sum(o, f32(1, 1, 1, 1), f32(10, 10, 10, 10), f32(100, 100, 100, 100))
+    check(o, 321.0, 321.0, 321.0, 321.0)
+
+
+def test_tuple_namedtuple_and_dataclass(host: Any, kw: Any) -> None:
+    o = out()
+    y = f32(1.0, 1.0, 1.0, 1.0)
+    host.host_tuple((X, (y, 2.0)), o)
+    check(o, -1.0, 0.0, -5.0, -1.5)
+    host.host_affine((X, 2.0, None), o)
+    check(o, 2.0, 4.0, -6.0, 1.0)
+    kw.host_affine(arguments=kw.HostAffine(X, factor=3.0, shift=None), out=o)
+    check(o, 3.0, 6.0, -9.0, 1.5)
+    expected = X - X**2 + X**3 if _alternates(kw) else X + X**2 + X**3
+    kw.host_powers(kw.HostPowers(X, 1.0), o)
+    torch.testing.assert_close(o, expected)
+    host.host_powers((X, 2.0, 3, True), o)
+    torch.testing.assert_close(o, 2 * expected)
+
+
+def _alternates(kw: Any) -> bool:
+    return bool(kw.HostPowers.__dataclass_fields__["alternate"].default) if "alternate" in kw.HostPowers.__dataclass_fields__ else True
+
+
+def test_constants_of_a_dataclass_are_checked(host: Any) -> None:
+    with pytest.raises(ValueError, match="host_powers"):
+        host.host_powers((X, 1.0, 4, True), out())
+
+
+def test_pointer_counts_from_its_address(host: Any) -> None:
+    values = f32(1.0, 10.0, 100.0)
+    o = torch.zeros(1)
+    host.host_pointer(values.data_ptr(), 3, o)
+    check(o, 321.0)
+    host.host_pointer(values.data_ptr() + 4, 2, o)
+    check(o, 210.0)
+
+
+def test_shapes_static_and_dynamic(host: Any) -> None:
+    o = torch.zeros(3, dtype=torch.int64)
+    host.host_shape_static((4, 8), o)
+    assert o.tolist() == [4, 8, 32]
+    with pytest.raises(ValueError, match="shape"):
+        host.host_shape_static((4, 9), o)
+    o = torch.zeros(4, dtype=torch.int64)
+    host.host_shape_mixed((4, 5, 6), o)
+    assert o.tolist() == [4, 5, 6, 120]
+
+
+def test_optional_absent_and_given(host: Any, kw: Any) -> None:
+    o = out()
+    host.host_bias(X, None, o)
+    check(o, 2.0, 4.0, -6.0, 1.0)
+    kw.host_bias_given(X, bias=f32(1, 1, 1, 1), out=o)
+    check(o, 3.0, 5.0, -5.0, 2.0)
+    with pytest.raises(TypeError):
+        host.host_bias(X, X, o)
+
+
+def test_numpy_and_tvm_ffi_tensors(host: Any) -> None:
+    import tvm_ffi
+
+    a = np.array([1, 2, 3], dtype=np.float32)
+    b = np.zeros_like(a)
+    host.host_add_constant(a, b, 1.0)
+    assert b.tolist() == [2.0, 3.0, 4.0]
+    host.host_add_constant(tvm_ffi.from_dlpack(a), tvm_ffi.from_dlpack(b), 2.0)
+    assert b.tolist() == [3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("columns", [2, 5])
+def test_every_member_of_a_family_is_its_own_function(host: Any, dtype: str, columns: int) -> None:
+    kind = getattr(torch, dtype)
+    x = torch.arange(3 * columns).reshape(3, columns).to(kind)
+    o = torch.zeros(3, dtype=kind)
+    getattr(host, f"host_row_sums__{dtype}_{columns}")(x, o)
+    weights = torch.arange(1, columns + 1).to(kind)
+    assert torch.equal(o, (x * weights).sum(1).to(kind))
+    with pytest.raises((TypeError, ValueError)):
+        getattr(host, f"host_row_sums__{dtype}_{columns}")(torch.zeros(3, 4).to(kind), o)
+
+
+def test_errors_name_the_function_and_the_argument(host: Any) -> None:
+    for arguments, error, words in (
+        ((1, X, 1.0), TypeError, ("host_add_constant", "#0")),
+        ((X, X, "1"), TypeError, ("host_add_constant", "#2")),
+        ((X, f32(1.0), 1.0), ValueError, ("host_add_constant", "b.shape[0]")),
+        ((X.double(), X, 1.0), (TypeError, ValueError), ("host_add_constant", "#0")),
+        ((X, torch.zeros(8)[::2], 1.0), ValueError, ("host_add_constant", "b.strides[0]")),
+    ):
+        with pytest.raises(error) as caught:  # type: ignore[arg-type]
+            host.host_add_constant(*arguments)
+        assert all(word in str(caught.value) for word in words)
+
+
+def test_function_survives_pickling_and_stays_unbound_in_a_class(host: Any) -> None:
+    function = host.host_add_constant
+    assert pickle.loads(pickle.dumps(function)) is function
+
+    class Holder:
+        call = function
+
+    assert Holder().call is function
+    assert "host_add_constant(a: Tensor, b: Tensor, offset: float, /)" in repr(function)
+
+
+def test_no_python_frame_stands_between(host: Any) -> None:
+    import tvm_ffi
+
+    kind = type(host.host_add_constant)
+    assert issubclass(kind, tvm_ffi.Function)
+    assert "__call__" not in vars(kind)
+    assert kind.__call__ is tvm_ffi.Function.__call__

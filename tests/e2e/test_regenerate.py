@@ -1,0 +1,66 @@
+"""Generating twice, checking, and the generated text that is tracked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.conftest import ROOT, run_stubgen
+
+BINARY = ("lib/", "manifest.json")
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    return {
+        file.relative_to(folder).as_posix(): (
+            file.stat().st_ino,
+            file.stat().st_mtime_ns,
+            file.read_bytes(),
+        )
+        for file in folder.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+
+
+def test_a_second_run_changes_no_file(generated: Path) -> None:
+    before = snapshot(generated)
+    done = run_stubgen("generate", "--output", generated)
+    assert done.returncode == 0, done.stderr
+    assert "nothing changed" in done.stdout
+    assert snapshot(generated) == before
+
+
+def test_the_tracked_text_is_what_the_kernels_give(generated: Path) -> None:
+    def text(folder: Path) -> dict[str, bytes]:
+        return {
+            path: data
+            for path, (_, _, data) in snapshot(folder).items()
+            if not any(part in path for part in BINARY)
+        }
+
+    fresh, tracked = text(generated), text(ROOT / "generated")
+    assert tracked == fresh, "run `nox -s generate` and commit what it changes"
+
+
+def test_check_names_what_was_edited_by_hand(generated: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "generated"
+    shutil.copytree(generated, copy)
+    stub = copy / "cute_kernels" / "norm.pyi"
+    stub.write_text(stub.read_text() + "# edited\n")
+    (copy / "cute_kernels" / "gemm.py").unlink()
+    before = snapshot(copy)
+    done = run_stubgen("check", "--output", copy, "--json")
+    assert done.returncode == 1, done.stderr
+    changes = json.loads(done.stdout)
+    assert changes == {
+        "added": ["cute_kernels/gemm.py"],
+        "changed": ["cute_kernels/norm.pyi"],
+        "removed": [],
+    }
+    assert snapshot(copy) == before, "check writes nothing"
+    repaired = run_stubgen("generate", "--output", copy)
+    assert repaired.returncode == 0, repaired.stderr
+    assert {p: d for p, (_, _, d) in snapshot(copy).items()} == {
+        p: d for p, (_, _, d) in snapshot(generated).items()
+    }

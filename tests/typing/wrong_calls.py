@@ -1,0 +1,53 @@
+"""Calls that both type checkers must refuse: each line marked with ``# wrong``, and no other."""
+
+import torch
+from cute_kernels import elementwise, host, norm, structures
+from cute_kernels.kwargs import elementwise as elementwise_kw
+from cute_kernels.kwargs import host as host_kw
+from cute_kernels.kwargs import structures as structures_kw
+
+
+def arity(t: torch.Tensor) -> None:
+    elementwise.add_one(t)  # wrong
+    elementwise.add_one(t, t, t)  # wrong
+    elementwise.add_constant(t, t)  # wrong: the positional function has no defaults
+    elementwise_kw.add_constant(t)  # wrong
+    norm.rmsnorm__float16_4096(t, t, t)  # wrong
+
+
+def keywords(t: torch.Tensor) -> None:
+    elementwise.add_constant(t, t, offset=1.0)  # wrong: by position only
+    elementwise_kw.add_constant(t, t, off=1.0)  # wrong
+    elementwise_kw.add_constant(t, t, stream=0)  # wrong: the environment fills it
+    host_kw.host_keyword_only(t, t, 3.0)  # wrong: by keyword only
+    host_kw.host_frozen(t, t, power=2)  # wrong: fixed at compile time
+
+
+def scalars(t: torch.Tensor) -> None:
+    elementwise.add_constant(t, t, "1")  # wrong
+    elementwise.add_constant(t, t, None)  # wrong
+    elementwise.add_constant(t, t, t)  # wrong
+    structures.load(0, 1.5, t)  # wrong: an integer
+
+
+def no_tensors(t: torch.Tensor) -> None:
+    elementwise.add_one(1, t)  # wrong
+    elementwise.add_one([1.0], t)  # wrong
+    elementwise.add_one(None, t)  # wrong
+    host.host_bias_given(t, None, t)  # wrong: compiled with a tensor
+    host.host_bias(t, t, t)  # wrong: compiled without
+
+
+def structured(t: torch.Tensor) -> None:
+    structures.lerp((t,), 0.5, t)  # wrong
+    structures.lerp(t, 0.5, t)  # wrong
+    structures.moving_average((t, 1.0, 9, True), t)  # wrong: width is 8
+    structures.moving_average(structures.Window(t, 1.0), t)  # wrong: a tuple, by position
+    structures_kw.moving_average((t, 1.0, 8, True), t)  # wrong: a Window, by keyword
+    structures_kw.moving_average(structures_kw.Window(t, 1.0, width=9), t)  # wrong
+    host.host_shape_static((4, 9), t)  # wrong: compiled for (4, 8)
+
+
+def names() -> None:
+    elementwise.add_two  # wrong
+    norm.rmsnorm__float16_4097  # wrong
