@@ -70,6 +70,23 @@ CATALOGUE: dict[str, Entry] = {
         "{module} raised {error} while it was imported",
         "make the module importable on its own: python {file}",
     ),
+    "CS205": Entry("{file} cannot be read: {reason}", "save it as UTF-8, in a place that can be read"),
+    "CS206": Entry(
+        "{file} and {first} leave no room for each other in the generated package: {reason}",
+        "rename one of them, or declare the kernels of both in one file",
+        "Each file that declares kernels becomes a module of the generated package, named like the file and the "
+        "folders that it lies in.",
+    ),
+    "CS207": Entry(
+        "{module!r} cannot be the name of a generated module: {reason}",
+        "rename the file or its folder, or declare its kernels in another file",
+    ),
+    "CS208": Entry(
+        "{module!r} cannot be the name of a generated module: the generated package keeps it for itself",
+        "rename the file or its folder, or declare its kernels in another file",
+        "A generated package has kwargs, config, include, lib, torch and jax of its own, and whatever begins with "
+        "an underscore.",
+    ),
     "CS210": Entry(
         "{reason}",
         "correct the declaration; docs/declarations.md shows what each helper takes",
@@ -147,7 +164,7 @@ CATALOGUE: dict[str, Entry] = {
         "this is a defect of cute-stubgen or of the toolchain; please report it",
     ),
     "CS409": Entry(
-        "clang {found} is too old to read the LLVM IR that the DSL writes: {reason}",
+        "clang {found} is too old to read the LLVM IR that the DSL writes",
         "use --toolchain zig with ziglang 0.17 or newer, or install clang {needed} or newer",
     ),
     # CS5xx: output.

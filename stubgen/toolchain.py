@@ -8,6 +8,7 @@ machine's own.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import importlib.util
@@ -18,7 +19,7 @@ import shutil
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -218,10 +219,18 @@ class Toolchain(ABC):
     @abstractmethod
     def _linker(self, host: HostTarget) -> list[str]: ...
 
-    @property
     @abstractmethod
+    def _describe_clang(self) -> str:
+        """Let the clang that compiles IR say what it is."""
+
+    @functools.cached_property
     def _clang_version(self) -> str:
-        """Of the clang that compiles IR."""
+        said = self._describe_clang()
+        found = re.search(r"clang version (\d[\d.]*)", said)
+        if found is None:
+            reason = f"it gives no version, but says {said.partition(chr(10))[0]!r}"
+            raise ToolError(problem("CS402", tool="clang", reason=reason))
+        return found[1]
 
     def _environment(self) -> dict[str, str]:
         return environment()
@@ -242,8 +251,7 @@ class Toolchain(ABC):
         reason = first_error(done)
         found = problem("CS403", what=source.name, host=host, reason=reason)
         if source.suffix == ".ll" and int(self._clang_version.partition(".")[0]) < CLANG_FOR_IR:
-            version = self._clang_version
-            found = problem("CS409", found=version, needed=CLANG_FOR_IR, reason=reason)
+            found = problem("CS409", found=self._clang_version, needed=CLANG_FOR_IR)
         return ToolError(found, output=done.stderr)
 
 
@@ -275,10 +283,8 @@ class ZigToolchain(Toolchain):
         done = super()._run_linker([*command, "-nostdlib", "-lc"])
         return super()._run_linker(command) if done.returncode else done
 
-    @functools.cached_property
-    def _clang_version(self) -> str:
-        said = probe([self._zig, "cc", "--version"], tool=self._name, env=self._environment())
-        return _parse_clang_version(said)
+    def _describe_clang(self) -> str:
+        return probe([self._zig, "cc", "--version"], tool=self._name, env=self._environment())
 
     @functools.cached_property
     def _zig(self) -> Path:
@@ -293,16 +299,8 @@ class ZigToolchain(Toolchain):
     def _cache(self) -> Path:
         wanted = os.environ.get("ZIG_GLOBAL_CACHE_DIR")
         folder = Path(wanted) if wanted else platformdirs.user_cache_path("cute-stubgen") / "zig"
-        return folder if _is_writable(folder) else Path(self._temporary_cache.name)
-
-    @functools.cached_property
-    def _temporary_cache(self) -> tempfile.TemporaryDirectory[str]:
-        """A cache that lives as long as this object; zig hangs without one that it can write."""
-        try:
-            return tempfile.TemporaryDirectory(prefix="cute-stubgen-zig-", ignore_cleanup_errors=True)
-        except OSError as error:
-            path, reason = tempfile.gettempdir(), error.strerror
-            raise ToolError(problem("CS405", path=path, reason=reason)) from None
+        # With a cache that it cannot write, zig 0.17.1 spins for ever.
+        return folder if _is_writable(folder) else _temporary_folder()
 
 
 class SystemToolchain(Toolchain):
@@ -346,9 +344,8 @@ class SystemToolchain(Toolchain):
         reason = f"it is not on PATH; LLVM IR needs clang {CLANG_FOR_IR} or newer"
         raise ToolError(problem("CS401", tool="clang", reason=reason))
 
-    @functools.cached_property
-    def _clang_version(self) -> str:
-        return _parse_clang_version(probe([*self._clang, "--version"], tool="clang"))
+    def _describe_clang(self) -> str:
+        return probe([*self._clang, "--version"], tool="clang")
 
 
 def toolchain(name: Literal["zig", "system"]) -> Toolchain:
@@ -357,7 +354,7 @@ def toolchain(name: Literal["zig", "system"]) -> Toolchain:
 
 
 @contextlib.contextmanager
-def _version_script(exports: Sequence[str]) -> Iterator[Path]:
+def _version_script(exports: Sequence[str]) -> Generator[Path]:
     """Write the linker's list of the symbols to show, for as long as it needs it."""
     shown = "".join(f"  {symbol};\n" for symbol in sorted(exports))
     # The grammar has no empty `global:`.
@@ -382,13 +379,16 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
+def _temporary_folder() -> Path:
+    """Make a folder that lives as long as this process."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="cute-stubgen-zig-"))
+    except OSError as error:
+        path, reason = tempfile.gettempdir(), error.strerror
+        raise ToolError(problem("CS405", path=path, reason=reason)) from None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def _is_clang(command: Sequence[str]) -> bool:
     return "clang" in probe([*command, "--version"], tool=command[0])
-
-
-def _parse_clang_version(text: str) -> str:
-    found = re.search(r"clang version (\d[\d.]*)", text)
-    if found is None:
-        reason = f"it gives no version, but says {text.partition(chr(10))[0]!r}"
-        raise ToolError(problem("CS402", tool="clang", reason=reason))
-    return found[1]
