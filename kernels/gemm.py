@@ -100,8 +100,8 @@ class Gemm:
         tile_c = (self.tile_m, self.tile_n)
 
         smem = cutlass.utils.SmemAllocator()
-        # Byte addresses are swizzled, so that the 8 rows that ldmatrix reads at a time lie in
-        # different banks: among the 16-byte vectors of a row, by the row.
+        # Swizzled, so that the 8 rows that ldmatrix reads at a time lie in different banks. The
+        # allocator's swizzle is of byte addresses: it permutes the 16-byte vectors of a row.
         swizzle = cute.make_swizzle({32: 2, 64: 3}[self.tile_k], 4, 3)
         smem_a, smem_b = (
             smem.allocate_tensor(
@@ -184,9 +184,9 @@ class Gemm:
     def _fill_stage(self, fill, source, where, shape, ring, step, stage):
         """Start to copy a step's tile; what lies outside the matrix becomes zero.
 
-        That takes no extra code: a predicated-off ``cp.async`` reads nothing and writes zeros. So a
-        step past the last one is harmless too, and the number of groups in flight stays the same to
-        the end.
+        That takes no extra code: a predicated-off ``cp.async`` becomes one with source size 0 (seen
+        in the PTX), which reads nothing and writes zeros. So a step past the last one is harmless
+        too, and the number of groups in flight stays the same to the end.
         """
         target = ring[None, None, None, stage]
         inside = cute.make_rmem_tensor((1, *target.shape[1:]), cutlass.Boolean)

@@ -29,7 +29,6 @@ class Softmax:
     """
 
     def __init__(self, dtype: type[cutlass.Numeric], columns: int):
-        self.columns = columns
         self.vector = LOAD_BITS // dtype.width
         if columns % (WARP * self.vector):
             raise ValueError(f"{columns} columns are not a multiple of {WARP * self.vector}")
