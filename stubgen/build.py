@@ -16,7 +16,7 @@ from typing import Protocol
 
 import platformdirs
 
-from stubgen import __version__, config, discovery, elf, link, manifest, names, package, signatures
+from stubgen import __version__, config, discovery, link, manifest, names, package, signatures
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, Declared, ModuleJob, Outcome, Settings
 from stubgen.config import Config
@@ -299,7 +299,11 @@ def _link(
 
 def _read_back(library: Library, shared: Path, workers: pool.Pool) -> None:
     """Compare what was linked with what the compiler reported: symbols, architectures, signatures."""
-    elf.verify_library(shared, {kernel.symbol: kernel.arch for kernel in library.kernels})
+    link.verify_library(
+        shared,
+        exports=[kernel.symbol for kernel in library.kernels],
+        archs={kernel.name: kernel.arch for kernel in library.kernels},
+    )
     stated = workers.stated_signatures(
         str(shared), {kernel.name: len(kernel.parameters) for kernel in library.kernels}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -144,7 +144,7 @@ def list_kernels(kernels: _Kernels = None, project: _ProjectFolder = None, as_js
 
         root, loaded = settings.load()
         modules = discovery.find_modules([root / path for path in loaded.kernels], root)
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "function": function.qualname,
                 "file": module.file,
@@ -163,7 +163,7 @@ def list_kernels(kernels: _Kernels = None, project: _ProjectFolder = None, as_js
             table.add_column(heading, overflow="fold")
         for row in rows:
             exported = ", ".join(row["exported_as"]) or "-"
-            table.add_row(str(row["function"]), f"{row['file']}:{row['line']}", exported)
+            table.add_row(row["function"], f"{row['file']}:{row['line']}", exported)
         _out.print(table)
 
 
@@ -244,7 +244,7 @@ class _Lines:
 
 
 @contextmanager
-def _progress() -> Iterator[_Bar | _Lines]:
+def _progress() -> Generator[_Bar | _Lines, None, None]:
     if not _err.is_terminal:
         yield _Lines()
         return
@@ -285,7 +285,7 @@ def _print_json(data: object) -> None:
 
 
 @contextmanager
-def _errors(as_json: bool) -> Iterator[None]:
+def _errors(as_json: bool) -> Generator[None, None, None]:
     """Print problems, one line each, and exit with 1."""
     try:
         yield

@@ -56,7 +56,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 
 def find_project(start: Path) -> Path:
-    """Give the nearest folder, from ``start`` upwards, that has a ``pyproject.toml``; else ``start`` itself."""
+    """Give the nearest folder from ``start`` upwards with a ``pyproject.toml``, or else ``start`` itself."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / "pyproject.toml").is_file():
@@ -79,9 +79,10 @@ def load(project: Path, **overrides: Any) -> Config:
     StubgenError
         CS101 if the file is no TOML, or has a key or a value that it should not have; CS104 for the package.
     """
-    table = _table(project / "pyproject.toml")
+    table: Any = _table(project / "pyproject.toml")
     given = {key: value for key, value in overrides.items() if value not in (None, ())}
     try:
+        msgspec.convert(table, Config)  # on its own first: what it says must hold even where it is overridden
         config = msgspec.convert({**table, **given}, Config)
     except msgspec.ValidationError as error:
         raise _invalid("pyproject.toml", _reason(error)) from None
@@ -91,7 +92,7 @@ def load(project: Path, **overrides: Any) -> Config:
     return config
 
 
-def _table(file: Path) -> dict[str, Any]:
+def _table(file: Path) -> Any:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -99,13 +100,13 @@ def _table(file: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise _invalid(file.name, error) from None
     try:
-        tool = tomllib.loads(text).get("tool", {})
+        tool: Any = tomllib.loads(text).get("tool", {})
     except tomllib.TOMLDecodeError as error:
         raise _invalid(file.name, error) from None
-    table = tool.get("cute-stubgen", {}) if isinstance(tool, dict) else {}
-    if not isinstance(table, dict):
-        raise _invalid(file.name, "tool.cute-stubgen is no table")
-    return table
+    try:
+        return msgspec.convert(tool, dict[str, Any]).get("cute-stubgen", {})
+    except msgspec.ValidationError:
+        raise _invalid(file.name, "tool is no table") from None
 
 
 def _reason(error: msgspec.ValidationError) -> str:

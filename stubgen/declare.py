@@ -260,7 +260,7 @@ def declared_in(file: str) -> tuple[Declaration, ...]:
 
 def _caller() -> tuple[str, int]:
     """File and line of the module that called the function that calls this one."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files
     return frame.f_globals.get("__file__", frame.f_code.co_filename), frame.f_lineno
 
 

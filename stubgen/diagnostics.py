@@ -74,8 +74,8 @@ CATALOGUE: dict[str, Entry] = {
     "CS206": Entry(
         "{file} and {first} leave no room for each other in the generated package: {reason}",
         "rename one of them, or declare the kernels of both in one file",
-        "Each file that declares kernels becomes a module of the generated package, named like the file and the "
-        "folders that it lies in.",
+        "Each file that declares kernels becomes a module of the generated package, named like the file "
+        "and the folders that it lies in.",
     ),
     "CS207": Entry(
         "{module!r} cannot be the name of a generated module: {reason}",
@@ -84,8 +84,8 @@ CATALOGUE: dict[str, Entry] = {
     "CS208": Entry(
         "{module!r} cannot be the name of a generated module: the generated package keeps it for itself",
         "rename the file or its folder, or declare its kernels in another file",
-        "A generated package has kwargs, config, include, lib, torch and jax of its own, and whatever begins with "
-        "an underscore.",
+        "A generated package has kwargs, config, include, lib, torch and jax of its own, and whatever "
+        "begins with an underscore.",
     ),
     "CS210": Entry(
         "{reason}",

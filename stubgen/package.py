@@ -14,7 +14,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -226,7 +226,7 @@ def _sweep(output: Path, package: str) -> None:
 
 
 @contextlib.contextmanager
-def _locked(output: Path) -> Iterator[None]:
+def _locked(output: Path) -> Generator[None, None, None]:
     """Let one run at a time write to a folder; the lock lies elsewhere, so as to leave no litter there."""
     key = hashlib.sha256(os.fsencode(output.resolve())).hexdigest()[:16]
     folder = Path(platformdirs.user_cache_dir("cute-stubgen")) / "locks"
@@ -239,7 +239,7 @@ def _locked(output: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _reported(output: Path) -> Iterator[None]:
+def _reported(output: Path) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:

@@ -7,7 +7,8 @@ compiled function has to know.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -26,6 +27,8 @@ from stubgen.model import (
     Symbol,
     TupleSlot,
 )
+
+_Part = TypeVar("_Part")
 
 AuthorKind: TypeAlias = ParameterKind | Literal["var_positional", "var_keyword"]
 
@@ -119,7 +122,7 @@ _INTEGER_RANGES = {
     for sign in ("int", "uint")
     for bits in (8, 16, 32, 64)
 }
-"""What a Python caller can pass. The top half of uint64 is out of reach: tvm-ffi holds integers in an int64."""
+"""What a Python caller can pass; tvm-ffi holds integers in an int64, so not the top half of uint64."""
 
 
 def admits(slot: Slot, value: object) -> bool:
@@ -137,15 +140,18 @@ def admits(slot: Slot, value: object) -> bool:
         case PointerSlot() | StreamSlot():
             return value is None or (type(value) is int and 0 <= value < 2**63)
         case ShapeSlot(extents=extents):
-            return (
-                isinstance(value, tuple)
-                and len(value) == len(extents)
-                and all(map(_admits_extent, extents, value))
-            )
+            return _admits_each(_admits_extent, extents, value)
         case TupleSlot(items=items):
-            return isinstance(value, tuple) and len(value) == len(items) and all(map(admits, items, value))
+            return _admits_each(admits, items, value)
         case _:
             return False
+
+
+def _admits_each(admit: Callable[[_Part, object], bool], parts: Sequence[_Part], value: object) -> bool:
+    if not isinstance(value, tuple):
+        return False
+    items = cast("tuple[object, ...]", value)
+    return len(items) == len(parts) and all(map(admit, parts, items))
 
 
 def _admits_scalar(dtype: str, value: object) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,7 +131,7 @@ def compile_function(
 
 
 @contextlib.contextmanager
-def _recording(display_name: str) -> Iterator[Recorded]:
+def _recording(display_name: str) -> Generator[Recorded, None, None]:
     """Record the spec that the compiler builds the ABI from, and put our name into its error messages.
 
     Hooked in where the ABI is built and not where arguments are converted: libraries replace the converter.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ class Pool:
 
 
 @contextmanager
-def workers(settings: Settings, jobs: int) -> Iterator[Pool]:
+def workers(settings: Settings, jobs: int) -> Generator[Pool, None, None]:
     """Start worker processes, and end them.
 
     The processes are forked from a server process, so that the DSL (a second or two) is imported once and the
@@ -71,7 +71,7 @@ def detect_arch() -> str | None:
 
 
 @contextmanager
-def _executor(jobs: int, settings: Settings | None) -> Iterator[ProcessPoolExecutor]:
+def _executor(jobs: int, settings: Settings | None) -> Generator[ProcessPoolExecutor, None, None]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_WORKER])
     _forget_dsl_settings()

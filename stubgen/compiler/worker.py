@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from cutlass.base_dsl.tvm_ffi_builder import spec
@@ -104,7 +104,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
 
 
 @contextlib.contextmanager
-def _contained(settings: Settings) -> Iterator[None]:
+def _contained(settings: Settings) -> Generator[None, None, None]:
     """Send everything that is printed, by native code too, to a log file."""
     log = Path(settings.log_dir) / f"worker-{os.getpid()}.log"
     saved = [os.dup(1), os.dup(2)]
@@ -171,11 +171,9 @@ class _Job:
         self.declared = declared
 
     def run(self, declaration: Declaration, ir_path: str) -> Outcome:
-        call = declaration.build()
+        call = _built(declaration)
         if call is None:
             return Outcome()
-        if not isinstance(call, Call):
-            raise DeclarationError(f"a family's function returns stubgen.kernel(...) or None, not {call!r}")
         bound = arguments.bind(call)
         function = dsl.compile_function(
             call.fn,
@@ -213,7 +211,7 @@ class _Job:
         target = inspect.unwrap(_function(fn))
         location = getattr(target, "_decorator_location", None)
         code = getattr(target, "__code__", None)
-        file = getattr(location, "filename", None) or getattr(code, "co_filename", "")
+        file = str(getattr(location, "filename", None) or getattr(code, "co_filename", ""))
         relative = _relative(file, self.settings.project)
         return Place(relative, code.co_firstlineno) if relative and code else None
 
@@ -234,6 +232,14 @@ class _Job:
 
     def _problem(self, code: str, place: Place, **details: str) -> Problem:
         return problem(code, place=place, kernel=self.declared.name, **details)
+
+
+def _built(declaration: Declaration) -> Call | None:
+    """Run what the author wrote to build the call, which may return anything."""
+    call: object = declaration.build()
+    if call is None or isinstance(call, Call):
+        return call
+    raise DeclarationError(f"a family's function returns stubgen.kernel(...) or None, not {call!r}")
 
 
 def _function(fn: object) -> Callable[..., object]:

@@ -1,7 +1,7 @@
 """From the model to text.
 
-Each renderer is a function that takes a :class:`~stubgen.model.Library` and returns ``{relative path: text}``;
-none touches the disk. Templates hold the shape of a file; types, signatures and documentation are printed by
+Each renderer is a function from a :class:`~stubgen.model.Library` to ``{relative path: text}``; none touches
+the disk. Templates hold the shape of a file; types, signatures and documentation are printed by
 the small functions of ``python_types``, ``cpp_types``, ``documentation`` and ``layout``.
 """
 

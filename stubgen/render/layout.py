@@ -42,7 +42,7 @@ def wrapped(text: str, *, width: int, hanging: int = 0) -> list[str]:
 def docstring(lines: Sequence[str], indent: str) -> str:
     """Write a Python docstring whose content nothing in the lines can escape from.
 
-    The lines come from users. Backslashes and quotes are escaped where Python would read them; everything else
+    The lines come from users. Backslashes and quotes are escaped where Python would read them; all the rest
     stays as it is, so that the docstring reads in the file as it does in ``help()``.
     """
     safe = [_escaped(line.rstrip()) for line in lines]

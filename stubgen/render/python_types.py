@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import cast
 
 from stubgen.model import (
     ConstantSlot,
@@ -86,8 +87,9 @@ def literal(default: Default) -> str:
 
 def _literal(value: object) -> str:
     if isinstance(value, tuple):
-        inner = ", ".join(_literal(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
-        return f"({inner},)" if len(value) == 1 else f"({inner})"  # pyright: ignore[reportUnknownArgumentType]
+        items = cast("tuple[object, ...]", value)
+        inner = ", ".join(map(_literal, items))
+        return f"({inner},)" if len(items) == 1 else f"({inner})"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     return repr(value)

@@ -13,8 +13,8 @@ import jinja2
 def environment() -> jinja2.Environment:
     """Give the environment that all templates are filled in.
 
-    Text is not escaped: nothing here is HTML, and whatever comes from users has been made safe for its language
-    before it gets here. A name that a template uses and nobody passes is an error.
+    Text is not escaped: nothing here is HTML, and whatever comes from users has been made safe for its
+    language before it gets here. A name that a template uses and nobody passes is an error.
     """
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_folders()),

@@ -1,0 +1,178 @@
+"""The kernel modules of a project."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.discovery import files
+from stubgen.discovery.exports import Program
+from stubgen.discovery.scan import Scan, scan
+from stubgen.model import Place
+
+RESERVED = frozenset({"config", "include", "jax", "kwargs", "lib", "torch"})
+"""Modules and folders that a generated package has of its own, besides private ones."""
+
+
+@dataclass(frozen=True)
+class JitFunction:
+    """A ``@cute.jit`` function or method."""
+
+    qualname: str
+    """As in Python: ``RMSNorm.__call__``."""
+    line: int
+    """Of its ``def``, from 1; decorators stand above."""
+    doc: str
+    """Its docstring without indentation, empty if it has none."""
+    exported_as: tuple[str, ...]
+    """Public names, or ``family rmsnorm`` for all members of one, as far as the text tells; the expression
+    itself where a name is computed."""
+
+
+@dataclass(frozen=True)
+class KernelModule:
+    """A file that defines or declares kernels."""
+
+    name: str
+    """Public name: dotted, the path relative to the folder that was searched."""
+    path: Path
+    """Absolute."""
+    file: str
+    """Relative to the project with forward slashes, absolute outside of it."""
+    doc: str
+    """Its docstring without indentation, empty if it has none."""
+    functions: tuple[JitFunction, ...]
+    """In the order of the text."""
+    declares: bool
+    """It uses ``stubgen.export`` or ``stubgen.family``, and so becomes a module of the generated package."""
+
+
+def find_modules(paths: Sequence[Path], project: Path) -> tuple[KernelModule, ...]:
+    """Find the modules that define ``@cute.jit`` functions or declare exports.
+
+    Nothing is imported, so neither the DSL nor a GPU is needed, and the modules need not work.
+
+    Parameters
+    ----------
+    paths
+        Files, and folders that are searched to any depth.
+    project
+        The project's folder.
+
+    Returns
+    -------
+    tuple
+        In the order of ``paths``, sorted within each folder.
+
+    Raises
+    ------
+    StubgenError
+        With all that is wrong: a path that does not exist (CS202), a file that cannot be parsed (CS203) or
+        read (CS205), and of the modules that declare something, those whose public names clash (CS206), are
+        no dotted identifiers (CS207) or are taken (CS208).
+    """
+    project = files.absolute(project)
+    candidates, problems = files.candidates(paths, project)
+    found = list(problems)
+    scans: list[Scan] = []
+    for candidate in candidates:
+        try:
+            scanned = scan(candidate)
+        except StubgenError as error:
+            found += error.problems
+        else:
+            scans += [scanned] if scanned else []
+    modules = tuple(_modules(scans, project))
+    raise_if_any([*found, *_name_problems([module for module in modules if module.declares])])
+    return modules
+
+
+def require_kernels(modules: Iterable[KernelModule], folder: str) -> tuple[KernelModule, ...]:
+    """Keep the modules that declare something.
+
+    Parameters
+    ----------
+    modules
+        What :func:`find_modules` found.
+    folder
+        Where, for the message.
+
+    Raises
+    ------
+    StubgenError
+        None of them declares anything (CS201).
+    """
+    declaring = tuple(module for module in modules if module.declares)
+    if not declaring:
+        raise StubgenError(problem("CS201", folder=folder))
+    return declaring
+
+
+def _modules(scans: Sequence[Scan], project: Path) -> Iterator[KernelModule]:
+    program = Program(scans, project)
+    exported = program.exported_names()
+    for scanned in scans:
+        functions = program.jit_functions(scanned)
+        if functions or scanned.declares:
+            path = scanned.candidate.path
+            yield KernelModule(
+                name=scanned.candidate.name,
+                path=path,
+                file=scanned.candidate.file,
+                doc=scanned.doc,
+                functions=tuple(
+                    JitFunction(
+                        function.qualname,
+                        function.line,
+                        function.doc,
+                        tuple(exported.get((path, function.qualname), ())),
+                    )
+                    for function in functions
+                ),
+                declares=scanned.declares,
+            )
+
+
+def _name_problems(modules: Sequence[KernelModule]) -> Iterator[Problem]:
+    first: dict[str, KernelModule] = {}
+    for module in modules:
+        place = Place(module.file, 1)
+        reason = _why_no_name(module.name)
+        if reason:
+            yield problem("CS207", place=place, module=module.name, reason=reason)
+        elif _is_taken(module.name):
+            yield problem("CS208", place=place, module=module.name)
+        first.setdefault(module.name, module)
+    for module in modules:
+        for reason, other in _rivals(module, first):
+            yield problem(
+                "CS206", place=Place(module.file, 1), file=module.file, first=other.file, reason=reason
+            )
+
+
+def _why_no_name(name: str) -> str | None:
+    for part in name.split("."):
+        if not part.isidentifier():
+            return f"{part!r} is no identifier"
+        if keyword.iskeyword(part):
+            return f"{part!r} is a keyword"
+    return None
+
+
+def _is_taken(name: str) -> bool:
+    first, *_ = parts = name.split(".")
+    return first in RESERVED or any(part.startswith("_") for part in parts)
+
+
+def _rivals(module: KernelModule, first: Mapping[str, KernelModule]) -> Iterator[tuple[str, KernelModule]]:
+    """Yield the modules that leave no room for this one in the generated package, and why."""
+    same = first[module.name]
+    if same is not module:
+        yield f"both would be the module {module.name}", same
+    outer = module.name
+    while outer := outer.rpartition(".")[0]:
+        if outer in first:
+            yield f"{outer} cannot be both a module and the package of {module.name}", first[outer]
