@@ -166,8 +166,8 @@ class Declaration:
     file: str
     """Absolute path of the module that declares it."""
     line: int
-    build: Callable[[], Call | None]
-    """Makes the call; ``None`` for a combination that the family leaves out."""
+    build: Callable[[], object]
+    """Makes the call; ``None`` for a combination that the family leaves out. Authors may return anything."""
     family: str | None = None
     labels: Mapping[str, str] | None = None
 

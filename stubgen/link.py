@@ -165,7 +165,8 @@ def companion_source(definitions: str, *, device_code: bool) -> str:
 def _compile_kernels(
     kernels: Sequence[KernelIR], toolchain: Toolchain, host: HostTarget, work: Path, jobs: int
 ) -> list[Path]:
-    objects = [work / f"{kernel.name}.o" for kernel in kernels]
+    # The hyphen keeps a kernel called `companion` apart from the companion.
+    objects = [work / f"kernel-{kernel.name}.o" for kernel in kernels]
 
     def compile_one(pair: tuple[KernelIR, Path]) -> StubgenError | None:
         kernel, obj = pair

@@ -235,8 +235,7 @@ class _Job:
 
 
 def _built(declaration: Declaration) -> Call | None:
-    """Run what the author wrote to build the call, which may return anything."""
-    call: object = declaration.build()
+    call = declaration.build()
     if call is None or isinstance(call, Call):
         return call
     raise DeclarationError(f"a family's function returns stubgen.kernel(...) or None, not {call!r}")
