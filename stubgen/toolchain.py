@@ -50,7 +50,7 @@ _NEWEST_CLANG_TO_LOOK_FOR = 29
 # paths in it.
 _COMPILE = ("-O3", "-fPIC", "-g0", "-c")
 _COMPILE_IR = (*_COMPILE, "-Wno-override-module")
-_COMPILE_C = (*_COMPILE, "-std=c11", "-fvisibility=hidden")
+_COMPILE_C = (*_COMPILE, "-std=c11")
 
 # `--as-needed` keeps a library that has no device code from needing anything but tvm-ffi and libc.
 _LINK = (
