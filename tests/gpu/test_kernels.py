@@ -309,16 +309,7 @@ def test_rows_of_a_length_that_vectors_do_not_divide_are_refused(library):
 
 
 # -----------------------------------------------------------------------------------------------
-# Families
-
-
-def test_a_family_picks_the_member_for_its_arguments(library, memory, comparison):
-    softmax = library("softmax").softmax
-    for dtype in (torch.float32, torch.bfloat16):
-        for columns in WIDTHS:
-            x, out = memory.randn(3, columns, dtype=dtype), memory.output(3, columns, dtype=dtype)
-            softmax(x, out)
-            comparison.check("softmax", out, reference.softmax(x), bound=_softmax_bound(x))
+# Members of families
 
 
 def _member(module, family, *values):
