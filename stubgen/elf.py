@@ -238,15 +238,21 @@ def _cubin(data: mmap.mmap, start: int) -> Cubin:
         raise _DamagedError(f"the GPU code at {start:#x} is damaged: {error}") from None
     binary = data[start : start + image.size]
     sections = {section.name: section for section in ELFFile(io.BytesIO(binary)).iter_sections()}
-    note = sections.get(".note.nv.tkinfo")
     text = ".text."
     return Cubin(
         offset=start,
         size=image.size,
         sha256=hashlib.sha256(binary).hexdigest(),
-        arch=_arch(image, note.data() if note else b""),
+        arch=_arch(image, _content(binary, sections.get(".note.nv.tkinfo"))),
         kernels=tuple(name[len(text) :] for name in sections if name.startswith(text)),
     )
+
+
+def _content(binary: bytes, section: Any | None) -> bytes:
+    # Not `section.data()`, which would unpack what a damaged header calls compressed.
+    if section is None:
+        return b""
+    return binary[section["sh_offset"] : section["sh_offset"] + section["sh_size"]]
 
 
 def _arch(image: _Image, tool_info: bytes) -> str:

@@ -93,6 +93,6 @@ def export_with_dsl(folder: Path, *archs: str) -> dict[str, Path]:
     """Let the DSL compile ``cpu`` and, for each architecture, a kernel of that name."""
     script = folder / "export.py"  # the DSL wants to read the source
     script.write_text(_EXPORTER, "utf-8")
-    command = [sys.executable, script, *archs]
+    command: list[str | Path] = [sys.executable, script, *archs]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
     return {path.stem: path for path in folder.glob("*.ll")}

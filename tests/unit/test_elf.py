@@ -80,8 +80,7 @@ class TestLibrary:
     def test_needed_agrees_with_readelf(self, library: Path) -> None:
         if shutil.which("readelf") is None:
             pytest.skip("no readelf")
-        command = ["readelf", "-d", library]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
         lines = [line for line in text.splitlines() if "(NEEDED)" in line]
         assert elf.needed(library) == tuple(line.split("[")[1].rstrip("]") for line in lines)
 
@@ -111,7 +110,8 @@ def _stated_size(data: bytes, offset: int) -> int:
     fat = data.rfind(b"\x50\xed\x55\xba", 0, offset)
     entry = fat + 16
     header, size = struct.unpack_from("<IQ", data, entry + 4)
-    return int(size) - (offset - entry - header)
+    payload = entry + int(header)
+    return int(size) - (offset - payload)
 
 
 class TestArchitecture:
@@ -127,7 +127,7 @@ class TestArchitecture:
     def test_is_what_nvcc_was_asked_for(self, tmp_path: Path, small: Path, arch: str) -> None:
         source = tmp_path / "add.cu"
         source.write_text('extern "C" __global__ void add(float* a) { a[threadIdx.x] += 1; }\n')
-        command = ["nvcc", "-cubin", "-arch", arch, source, "-o", tmp_path / "add.cubin"]
+        command: list[str | Path] = ["nvcc", "-cubin", "-arch", arch, source, "-o", tmp_path / "add.cubin"]
         if subprocess.run(command, check=False, capture_output=True, timeout=120).returncode:
             pytest.skip(f"nvcc does not compile for {arch}")
         holder = tmp_path / "holder.so"

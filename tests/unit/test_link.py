@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -136,12 +137,11 @@ class TestFailure:
     def test_package_that_is_missing_is_named_with_the_pip_command(
         self, monkeypatch: pytest.MonkeyPatch, missing: str, pip: str
     ) -> None:
-        real = runtimes.distribution
 
-        def distribution(name: str) -> object:
+        def distribution(name: str) -> metadata.Distribution:
             if name == missing or name.endswith(("cu13", "runtime")):
                 raise PackageNotFoundError(name)
-            return real(name)
+            return metadata.distribution(name)
 
         monkeypatch.setattr(runtimes, "distribution", distribution)
         with pytest.raises(StubgenError) as caught:
@@ -151,7 +151,7 @@ class TestFailure:
         assert pip in str(caught.value)
 
     def test_archive_that_was_deleted_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(runtimes.Path, "is_file", lambda self: False)
+        monkeypatch.setattr(Path, "is_file", lambda self: False)
         with pytest.raises(StubgenError, match=r"libcuda_dialect_runtime_static\.a is missing"):
             runtimes.find_cuda_runtime()
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -245,7 +246,7 @@ class TestCompileFailure:
             def write(self, _: bytes) -> None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr(commands.tempfile, "TemporaryFile", lambda dir: FullDisk())  # noqa: A006
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: FullDisk())  # noqa: A006
         done = subprocess.CompletedProcess([], -6, "", "")
         error = commands.unwritable(done, tmp_path / "f.o")
         assert error is not None
