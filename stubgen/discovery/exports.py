@@ -7,7 +7,7 @@ here is shown to people, and tells which functions are ``@cute.jit`` functions.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,21 +45,21 @@ class Program:
     def __init__(self, scans: Iterable[Scan], project: Path) -> None:
         self._scans = {scan.candidate.path: scan for scan in scans}
         self._roots = {path: (imports.import_name(path)[1], project) for path in self._scans}
-        self._imported: dict[tuple[Path, str], imports.Located | None] = {}
+        self._locations: dict[tuple[Path, str], imports.Located | None] = {}
 
     def jit_functions(self, scan: Scan) -> tuple[Function, ...]:
         """List the ``@cute.jit`` functions of a file, in its order."""
         return tuple(
             function
             for function in scan.functions
-            if any(self._is(_JIT, scan, decorator) for decorator in function.decorators)
+            if any(self._imported_names(scan, decorator) & _JIT for decorator in function.decorators)
         )
 
     def exported_names(self) -> Mapping[tuple[Path, str], Sequence[str]]:
         """Give what functions are exported as, by file and qualified name."""
         exported: defaultdict[tuple[Path, str], list[str]] = defaultdict(list)
         for scan in self._scans.values():
-            for call in scan.calls:
+            for call in scan.calls if scan.declares else ():
                 for label, definition in self._labelled(scan, call):
                     if definition.path:
                         exported[definition.path, _qualname(definition.name)].append(label)
@@ -67,12 +67,13 @@ class Program:
 
     def _labelled(self, scan: Scan, call: Call) -> Iterator[tuple[str, Definition]]:
         """Yield what a call exports, and as what."""
-        if self._is(_EXPORT, scan, call):
+        names = self._imported_names(scan, call)
+        if names & _EXPORT:
             for definition in self._definitions(scan, call.first):
                 label = call.name or _own_name(definition.name)
                 if label:
                     yield label, definition
-        elif self._is(_KERNEL, scan, call):
+        elif names & _KERNEL:
             family = self._family_around(scan, call)
             if family:
                 for definition in self._definitions(scan, call.first):
@@ -81,24 +82,26 @@ class Program:
     def _family_around(self, scan: Scan, call: Call) -> str | None:
         for function in reversed(call.within):
             for decorator in function.decorators:
-                if self._is(_FAMILY, scan, decorator):
+                if self._imported_names(scan, decorator) & _FAMILY:
                     return decorator.first_text or _own_name(function.qualname)
         return None
 
-    def _is(self, wanted: frozenset[str], scan: Scan, call: Call) -> bool:
-        return any(d.path is None and d.name in wanted for d in self._definitions(scan, call.callee))
+    def _imported_names(self, scan: Scan, call: Call) -> set[str]:
+        """Give the full names that what is called may have, if it is imported."""
+        return {d.name for d in self._definitions(scan, call.callee) if d.path is None}
 
-    def _definitions(self, scan: Scan, references: References) -> Collection[Definition]:
+    def _definitions(self, scan: Scan, references: References) -> Sequence[Definition]:
         """List all that a name may lead to: itself, and what it or a beginning of it was bound to."""
         todo = deque((scan.candidate.path, reference) for reference in references)
-        found: dict[Definition, None] = {}
+        seen: set[tuple[Path, Reference]] = set()
+        found: list[Definition] = []
         while todo and len(found) < MAX_DEFINITIONS:
-            path, (name, imported) = todo.popleft()
-            definition = Definition(None if imported else path, name)
-            if definition in found:
-                continue
-            found[definition] = None
-            todo.extend(self._located(path, name) if imported else self._bound(path, name))
+            path, reference = todo.popleft()
+            if (path, reference) not in seen:
+                seen.add((path, reference))
+                name, imported = reference
+                found.append(Definition(None if imported else path, name))
+                todo.extend(self._located(path, name) if imported else self._bound(path, name))
         return found
 
     def _bound(self, path: Path, name: str) -> Iterator[tuple[Path, Reference]]:
@@ -110,9 +113,9 @@ class Program:
 
     def _located(self, path: Path, name: str) -> Iterator[tuple[Path, Reference]]:
         """Yield where an imported name leads to, if it is a scanned file."""
-        if (path, name) not in self._imported:
-            self._imported[path, name] = imports.locate(name, path, self._roots[path])
-        located = self._imported[path, name]
+        if (path, name) not in self._locations:
+            self._locations[path, name] = imports.locate(name, path, self._roots[path])
+        located = self._locations[path, name]
         if located and located.files[-1] in self._scans:
             yield located.files[-1], Reference(located.rest, imported=False)
 

@@ -1,7 +1,7 @@
 """Where the imports of a file lead: to other files of the project, or out of it.
 
 This is read with ``ast`` and not with libcst, because it takes in whole projects and needs neither positions
-nor scopes: a file of 120 kB takes 0.1 s with one, and 1.3 s with the other and its metadata.
+nor scopes: a file of 120 kB takes 0.1 s with one, and 1 s with the other and its scopes.
 """
 
 from __future__ import annotations
