@@ -19,6 +19,10 @@ def _clusters(sm_count: int) -> dict[int, int]:
     return {size: sm_count // size for size in (1, 2, 4, 8, 16)}
 
 
+_MEASURED_ON_H200 = {1: 132, 2: 66, 4: 30, 8: 15, 16: 7}
+"""cudaOccupancyMaxActiveClusters with the largest shared memory; clusters do not span GPCs."""
+
+
 def _profile(
     name: str, sm_count: int, shared_kib: int, l2_mib: int, *, threads: int, clusters: dict[int, int]
 ) -> DeviceProfile:
@@ -38,7 +42,7 @@ _A100 = _profile("NVIDIA A100", 108, 164, 40, threads=2048, clusters={1: 108})
 _A10 = _profile("NVIDIA A10", 72, 100, 6, threads=1536, clusters={1: 72})
 _ORIN = _profile("NVIDIA Jetson AGX Orin", 16, 164, 4, threads=1536, clusters={1: 16})
 _L40 = _profile("NVIDIA L40", 142, 100, 96, threads=1536, clusters={1: 142})
-_H100 = _profile("NVIDIA H100 SXM", 132, 228, 50, threads=2048, clusters=_clusters(132))
+_H100 = _profile("NVIDIA H100 SXM", 132, 228, 50, threads=2048, clusters=_MEASURED_ON_H200)
 _B200 = _profile("NVIDIA B200", 148, 228, 126, threads=2048, clusters=_clusters(148))
 _B300 = _profile("NVIDIA B300", 148, 228, 126, threads=2048, clusters=_clusters(148))
 _THOR = _profile("NVIDIA Jetson Thor", 20, 228, 32, threads=1536, clusters=_clusters(20))
