@@ -109,7 +109,7 @@ def _build(
             {arch: profile} if arch and profile else {},
         )
         shared = _link(library, compiler, settings, Path(scratch), jobs, progress)
-        _read_back(library, shared, workers)
+        _read_back(library, shared, workers, settings)
         files = {path: text.encode() for path, text in render(library).items()}
         files[f"{settings.package}/lib/{shared.name}"] = shared.read_bytes()
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(library, files)
@@ -297,12 +297,14 @@ def _link(
     return shared
 
 
-def _read_back(library: Library, shared: Path, workers: pool.Pool) -> None:
+def _read_back(library: Library, shared: Path, workers: pool.Pool, settings: Config) -> None:
     """Compare what was linked with what the compiler reported: symbols, architectures, signatures."""
+    glibc = HostTarget(settings.host).glibc if settings.toolchain == "zig" else None  # only zig can choose
     link.verify_library(
         shared,
         exports=[kernel.symbol for kernel in library.kernels],
         archs={kernel.name: kernel.arch for kernel in library.kernels},
+        glibc=glibc,
     )
     stated = workers.stated_signatures(
         str(shared), {kernel.name: len(kernel.parameters) for kernel in library.kernels}
