@@ -21,7 +21,7 @@ def add_one(a: Tensor, b: Tensor, /) -> None:
         Output; may be the same memory as ``a``.
 
     Built for sm_90a.
-    Source: kernels/elementwise.py:52
+    Source: kernels/elementwise.py
     """
 
 def add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
@@ -38,7 +38,7 @@ def add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/elementwise.py:66
+    Source: kernels/elementwise.py
     """
 
 def axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) -> None:
@@ -55,7 +55,7 @@ def axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) -> No
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/elementwise.py:87
+    Source: kernels/elementwise.py
     """
 
 def scale(x: Tensor, factor: float, stream: Stream, /) -> None:
@@ -71,5 +71,5 @@ def scale(x: Tensor, factor: float, stream: Stream, /) -> None:
         Stream to run on.
 
     Built for sm_90a.
-    Source: kernels/elementwise.py:112
+    Source: kernels/elementwise.py
     """

@@ -35,7 +35,7 @@ def gemm__float16_float16(a: Tensor, b: Tensor, c: Tensor, /) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 
@@ -55,7 +55,7 @@ def gemm__float16_float32(a: Tensor, b: Tensor, c: Tensor, /) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 
@@ -75,7 +75,7 @@ def gemm__bfloat16_bfloat16(a: Tensor, b: Tensor, c: Tensor, /) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 
@@ -95,5 +95,5 @@ def gemm__bfloat16_float32(a: Tensor, b: Tensor, c: Tensor, /) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """

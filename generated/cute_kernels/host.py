@@ -74,7 +74,7 @@ def host_add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
     offset : float32
         What is added to every element.
 
-    Source: kernels/host.py:17
+    Source: kernels/host.py
     """
 
 
@@ -91,7 +91,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) 
     out : float32, shape (n,), CPU
         Output; may be the same memory as an input.
 
-    Source: kernels/host.py:34
+    Source: kernels/host.py
     """
 
 
@@ -138,7 +138,7 @@ def host_scalars(
     integers: int64, shape (9,), CPU
     floats: float64, shape (2,), CPU
 
-    Source: kernels/host.py:57
+    Source: kernels/host.py
     """
 
 
@@ -152,7 +152,7 @@ def host_defaults(out: Tensor, flag: bool, count: int, ratio: float, boxed: floa
     ratio: float64
     boxed: float32
 
-    Source: kernels/host.py:99
+    Source: kernels/host.py
     """
 
 
@@ -164,7 +164,7 @@ def host_keyword_only(x: Tensor, out: Tensor, factor: float, /) -> None:
     out: float32, shape (n,), CPU
     factor: float32
 
-    Source: kernels/host.py:114
+    Source: kernels/host.py
     """
 
 
@@ -176,7 +176,7 @@ def host_positional_only(x: Tensor, factor: float, out: Tensor, /) -> None:
     factor: float32
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:121
+    Source: kernels/host.py
     """
 
 
@@ -195,7 +195,7 @@ def host_weighted_sum(
     _vararg_2: float32, shape (n,), CPU
     _vararg_3: float32, shape (n,), CPU
 
-    Source: kernels/host.py:128
+    Source: kernels/host.py
     """
 
 
@@ -207,7 +207,7 @@ def host_frozen(x: Tensor, out: Tensor, /) -> None:
     out: float32, shape (n,), CPU
 
     Compiled with power=3, negate=True.
-    Source: kernels/host.py:138
+    Source: kernels/host.py
     """
 
 
@@ -218,7 +218,7 @@ def host_tuple(operands: tuple[Tensor, tuple[Tensor, float]], out: Tensor, /) ->
     operands: (float32, shape (n,), CPU; (float32, shape (n,), CPU; float32))
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:153
+    Source: kernels/host.py
     """
 
 
@@ -229,7 +229,7 @@ def host_affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
     arguments: (float32, shape (n,), CPU; float32; None)
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:169
+    Source: kernels/host.py
     """
 
 
@@ -240,7 +240,7 @@ def host_powers(series: tuple[Tensor, float, Literal[3], Literal[True]], out: Te
     series: (float32, shape (n,), CPU; float32; 3, fixed; True, fixed)
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:189
+    Source: kernels/host.py
     """
 
 
@@ -252,7 +252,7 @@ def host_pointer(p: Pointer, count: int, out: Tensor, /) -> None:
     count: int32
     out: float32, shape (1,), CPU
 
-    Source: kernels/host.py:204
+    Source: kernels/host.py
     """
 
 
@@ -263,7 +263,7 @@ def host_shape_static(shape: tuple[Literal[4], Literal[8]], out: Tensor, /) -> N
     shape: integers (4, 8)
     out: int64, shape (3,), CPU
 
-    Source: kernels/host.py:214
+    Source: kernels/host.py
     """
 
 
@@ -274,7 +274,7 @@ def host_shape_mixed(shape: tuple[Literal[4], int, int], out: Tensor, /) -> None
     shape: integers (4, n0, n1)
     out: int64, shape (4,), CPU
 
-    Source: kernels/host.py:214
+    Source: kernels/host.py
     """
 
 
@@ -286,7 +286,7 @@ def host_bias(x: Tensor, bias: None, out: Tensor, /) -> None:
     bias: None
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:225
+    Source: kernels/host.py
     """
 
 
@@ -298,7 +298,7 @@ def host_bias_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
     bias: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:225
+    Source: kernels/host.py
     """
 
 
@@ -309,7 +309,7 @@ def host_polynomial(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:257
+    Source: kernels/host.py
     """
 
 
@@ -320,7 +320,7 @@ def host_row_sums__float32_2(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (rows, 2), CPU
     out: float32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -331,7 +331,7 @@ def host_row_sums__float32_5(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (rows, 5), CPU
     out: float32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -342,7 +342,7 @@ def host_row_sums__float64_2(x: Tensor, out: Tensor, /) -> None:
     x: float64, shape (rows, 2), CPU
     out: float64, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -353,7 +353,7 @@ def host_row_sums__float64_5(x: Tensor, out: Tensor, /) -> None:
     x: float64, shape (rows, 5), CPU
     out: float64, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -364,7 +364,7 @@ def host_row_sums__int32_2(x: Tensor, out: Tensor, /) -> None:
     x: int32, shape (rows, 2), CPU
     out: int32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -375,5 +375,5 @@ def host_row_sums__int32_5(x: Tensor, out: Tensor, /) -> None:
     x: int32, shape (rows, 5), CPU
     out: int32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """

@@ -67,7 +67,7 @@ def host_add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
     offset : float32
         What is added to every element.
 
-    Source: kernels/host.py:17
+    Source: kernels/host.py
     """
 
 def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) -> None:
@@ -82,7 +82,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) 
     out : float32, shape (n,), CPU
         Output; may be the same memory as an input.
 
-    Source: kernels/host.py:34
+    Source: kernels/host.py
     """
 
 def host_scalars(
@@ -127,7 +127,7 @@ def host_scalars(
     integers: int64, shape (9,), CPU
     floats: float64, shape (2,), CPU
 
-    Source: kernels/host.py:57
+    Source: kernels/host.py
     """
 
 def host_defaults(out: Tensor, flag: bool, count: int, ratio: float, boxed: float, /) -> None:
@@ -139,7 +139,7 @@ def host_defaults(out: Tensor, flag: bool, count: int, ratio: float, boxed: floa
     ratio: float64
     boxed: float32
 
-    Source: kernels/host.py:99
+    Source: kernels/host.py
     """
 
 def host_keyword_only(x: Tensor, out: Tensor, factor: float, /) -> None:
@@ -149,7 +149,7 @@ def host_keyword_only(x: Tensor, out: Tensor, factor: float, /) -> None:
     out: float32, shape (n,), CPU
     factor: float32
 
-    Source: kernels/host.py:114
+    Source: kernels/host.py
     """
 
 def host_positional_only(x: Tensor, factor: float, out: Tensor, /) -> None:
@@ -159,7 +159,7 @@ def host_positional_only(x: Tensor, factor: float, out: Tensor, /) -> None:
     factor: float32
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:121
+    Source: kernels/host.py
     """
 
 def host_weighted_sum(
@@ -176,7 +176,7 @@ def host_weighted_sum(
     _vararg_2: float32, shape (n,), CPU
     _vararg_3: float32, shape (n,), CPU
 
-    Source: kernels/host.py:128
+    Source: kernels/host.py
     """
 
 def host_frozen(x: Tensor, out: Tensor, /) -> None:
@@ -186,7 +186,7 @@ def host_frozen(x: Tensor, out: Tensor, /) -> None:
     out: float32, shape (n,), CPU
 
     Compiled with power=3, negate=True.
-    Source: kernels/host.py:138
+    Source: kernels/host.py
     """
 
 def host_tuple(operands: tuple[Tensor, tuple[Tensor, float]], out: Tensor, /) -> None:
@@ -195,7 +195,7 @@ def host_tuple(operands: tuple[Tensor, tuple[Tensor, float]], out: Tensor, /) ->
     operands: (float32, shape (n,), CPU; (float32, shape (n,), CPU; float32))
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:153
+    Source: kernels/host.py
     """
 
 def host_affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
@@ -204,7 +204,7 @@ def host_affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
     arguments: (float32, shape (n,), CPU; float32; None)
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:169
+    Source: kernels/host.py
     """
 
 def host_powers(series: tuple[Tensor, float, Literal[3], Literal[True]], out: Tensor, /) -> None:
@@ -213,7 +213,7 @@ def host_powers(series: tuple[Tensor, float, Literal[3], Literal[True]], out: Te
     series: (float32, shape (n,), CPU; float32; 3, fixed; True, fixed)
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:189
+    Source: kernels/host.py
     """
 
 def host_pointer(p: Pointer, count: int, out: Tensor, /) -> None:
@@ -223,7 +223,7 @@ def host_pointer(p: Pointer, count: int, out: Tensor, /) -> None:
     count: int32
     out: float32, shape (1,), CPU
 
-    Source: kernels/host.py:204
+    Source: kernels/host.py
     """
 
 def host_shape_static(shape: tuple[Literal[4], Literal[8]], out: Tensor, /) -> None:
@@ -232,7 +232,7 @@ def host_shape_static(shape: tuple[Literal[4], Literal[8]], out: Tensor, /) -> N
     shape: integers (4, 8)
     out: int64, shape (3,), CPU
 
-    Source: kernels/host.py:214
+    Source: kernels/host.py
     """
 
 def host_shape_mixed(shape: tuple[Literal[4], int, int], out: Tensor, /) -> None:
@@ -241,7 +241,7 @@ def host_shape_mixed(shape: tuple[Literal[4], int, int], out: Tensor, /) -> None
     shape: integers (4, n0, n1)
     out: int64, shape (4,), CPU
 
-    Source: kernels/host.py:214
+    Source: kernels/host.py
     """
 
 def host_bias(x: Tensor, bias: None, out: Tensor, /) -> None:
@@ -251,7 +251,7 @@ def host_bias(x: Tensor, bias: None, out: Tensor, /) -> None:
     bias: None
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:225
+    Source: kernels/host.py
     """
 
 def host_bias_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
@@ -261,7 +261,7 @@ def host_bias_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
     bias: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:225
+    Source: kernels/host.py
     """
 
 def host_polynomial(x: Tensor, out: Tensor, /) -> None:
@@ -270,7 +270,7 @@ def host_polynomial(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:257
+    Source: kernels/host.py
     """
 
 def host_row_sums__float32_2(x: Tensor, out: Tensor, /) -> None:
@@ -279,7 +279,7 @@ def host_row_sums__float32_2(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (rows, 2), CPU
     out: float32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 def host_row_sums__float32_5(x: Tensor, out: Tensor, /) -> None:
@@ -288,7 +288,7 @@ def host_row_sums__float32_5(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (rows, 5), CPU
     out: float32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 def host_row_sums__float64_2(x: Tensor, out: Tensor, /) -> None:
@@ -297,7 +297,7 @@ def host_row_sums__float64_2(x: Tensor, out: Tensor, /) -> None:
     x: float64, shape (rows, 2), CPU
     out: float64, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 def host_row_sums__float64_5(x: Tensor, out: Tensor, /) -> None:
@@ -306,7 +306,7 @@ def host_row_sums__float64_5(x: Tensor, out: Tensor, /) -> None:
     x: float64, shape (rows, 5), CPU
     out: float64, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 def host_row_sums__int32_2(x: Tensor, out: Tensor, /) -> None:
@@ -315,7 +315,7 @@ def host_row_sums__int32_2(x: Tensor, out: Tensor, /) -> None:
     x: int32, shape (rows, 2), CPU
     out: int32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 def host_row_sums__int32_5(x: Tensor, out: Tensor, /) -> None:
@@ -324,5 +324,5 @@ def host_row_sums__int32_5(x: Tensor, out: Tensor, /) -> None:
     x: int32, shape (rows, 5), CPU
     out: int32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """

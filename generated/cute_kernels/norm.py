@@ -33,7 +33,7 @@ def rmsnorm__float16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float, /)
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -54,7 +54,7 @@ def rmsnorm__float16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float, /)
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -75,7 +75,7 @@ def rmsnorm__float16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float, /)
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -96,7 +96,7 @@ def rmsnorm__bfloat16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float, /
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -117,7 +117,7 @@ def rmsnorm__bfloat16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float, /
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -138,5 +138,5 @@ def rmsnorm__bfloat16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float, /
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """

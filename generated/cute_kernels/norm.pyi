@@ -28,7 +28,7 @@ def rmsnorm__float16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float, /)
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 def rmsnorm__float16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float, /) -> None:
@@ -47,7 +47,7 @@ def rmsnorm__float16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float, /)
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 def rmsnorm__float16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float, /) -> None:
@@ -66,7 +66,7 @@ def rmsnorm__float16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float, /)
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 def rmsnorm__bfloat16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float, /) -> None:
@@ -85,7 +85,7 @@ def rmsnorm__bfloat16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float, /
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 def rmsnorm__bfloat16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float, /) -> None:
@@ -104,7 +104,7 @@ def rmsnorm__bfloat16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float, /
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 def rmsnorm__bfloat16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float, /) -> None:
@@ -123,5 +123,5 @@ def rmsnorm__bfloat16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float, /
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """

@@ -34,7 +34,7 @@ def softmax__float32_1024(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -51,7 +51,7 @@ def softmax__float32_4096(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -68,7 +68,7 @@ def softmax__float32_8192(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -85,7 +85,7 @@ def softmax__bfloat16_1024(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -102,7 +102,7 @@ def softmax__bfloat16_4096(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -119,5 +119,5 @@ def softmax__bfloat16_8192(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """

@@ -29,7 +29,7 @@ def softmax__float32_1024(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 def softmax__float32_4096(x: Tensor, out: Tensor, /) -> None:
@@ -44,7 +44,7 @@ def softmax__float32_4096(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 def softmax__float32_8192(x: Tensor, out: Tensor, /) -> None:
@@ -59,7 +59,7 @@ def softmax__float32_8192(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 def softmax__bfloat16_1024(x: Tensor, out: Tensor, /) -> None:
@@ -74,7 +74,7 @@ def softmax__bfloat16_1024(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 def softmax__bfloat16_4096(x: Tensor, out: Tensor, /) -> None:
@@ -89,7 +89,7 @@ def softmax__bfloat16_4096(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 def softmax__bfloat16_8192(x: Tensor, out: Tensor, /) -> None:
@@ -104,5 +104,5 @@ def softmax__bfloat16_8192(x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """

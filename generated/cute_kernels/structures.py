@@ -84,7 +84,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:46
+    Source: kernels/structures.py
     """
 
 
@@ -103,7 +103,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:81
+    Source: kernels/structures.py
     """
 
 
@@ -120,7 +120,7 @@ def affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:129
+    Source: kernels/structures.py
     """
 
 
@@ -137,7 +137,7 @@ def moving_average(window: tuple[Tensor, float, Literal[8], Literal[True]], out:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:185
+    Source: kernels/structures.py
     """
 
 
@@ -156,7 +156,7 @@ def load(source: Pointer, n: int, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:213
+    Source: kernels/structures.py
     """
 
 
@@ -175,7 +175,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:242
+    Source: kernels/structures.py
     """
 
 
@@ -194,7 +194,7 @@ def double_add(x: Tensor, bias: None, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """
 
 
@@ -213,5 +213,5 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """

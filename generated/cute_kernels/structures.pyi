@@ -77,7 +77,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:46
+    Source: kernels/structures.py
     """
 
 def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tensor, /) -> None:
@@ -94,7 +94,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:81
+    Source: kernels/structures.py
     """
 
 def affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
@@ -109,7 +109,7 @@ def affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:129
+    Source: kernels/structures.py
     """
 
 def moving_average(window: tuple[Tensor, float, Literal[8], Literal[True]], out: Tensor, /) -> None:
@@ -124,7 +124,7 @@ def moving_average(window: tuple[Tensor, float, Literal[8], Literal[True]], out:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:185
+    Source: kernels/structures.py
     """
 
 def load(source: Pointer, n: int, out: Tensor, /) -> None:
@@ -141,7 +141,7 @@ def load(source: Pointer, n: int, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:213
+    Source: kernels/structures.py
     """
 
 def transpose(shape: tuple[int, int], x: Tensor, out: Tensor, /) -> None:
@@ -158,7 +158,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:242
+    Source: kernels/structures.py
     """
 
 def double_add(x: Tensor, bias: None, out: Tensor, /) -> None:
@@ -175,7 +175,7 @@ def double_add(x: Tensor, bias: None, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """
 
 def double_add_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
@@ -192,5 +192,5 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """

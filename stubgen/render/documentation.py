@@ -88,7 +88,8 @@ def _notes(kernel: Kernel, width: int) -> list[str]:
     if kernel.arch is not None:
         notes.append(f"Built for {kernel.arch}.")
     if kernel.source is not None:
-        notes.append(f"Source: {kernel.source}")
+        # Without the line: it would change in the stubs whenever anything above it does.
+        notes.append(f"Source: {kernel.source.file}")
     return [line for note in notes for line in wrapped(note, width=width)]
 
 

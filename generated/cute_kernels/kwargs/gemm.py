@@ -36,7 +36,7 @@ def gemm__float16_float16(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 
@@ -56,7 +56,7 @@ def gemm__float16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 
@@ -76,7 +76,7 @@ def gemm__bfloat16_bfloat16(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 
@@ -96,5 +96,5 @@ def gemm__bfloat16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """

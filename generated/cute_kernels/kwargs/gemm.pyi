@@ -30,7 +30,7 @@ def gemm__float16_float16(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 def gemm__float16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
@@ -48,7 +48,7 @@ def gemm__float16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 def gemm__bfloat16_bfloat16(a: Tensor, b: Tensor, c: Tensor) -> None:
@@ -66,7 +66,7 @@ def gemm__bfloat16_bfloat16(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """
 
 def gemm__bfloat16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
@@ -84,5 +84,5 @@ def gemm__bfloat16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
     Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/gemm.py:45
+    Source: kernels/gemm.py
     """

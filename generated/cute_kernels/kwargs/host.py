@@ -56,7 +56,7 @@ def host_add_constant(a: Tensor, b: Tensor, offset: float = 1.0) -> None:
     offset : float32
         What is added to every element.
 
-    Source: kernels/host.py:17
+    Source: kernels/host.py
     """
 
 
@@ -73,7 +73,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor) -> 
     out : float32, shape (n,), CPU
         Output; may be the same memory as an input.
 
-    Source: kernels/host.py:34
+    Source: kernels/host.py
     """
 
 
@@ -119,7 +119,7 @@ def host_scalars(
     integers: int64, shape (9,), CPU
     floats: float64, shape (2,), CPU
 
-    Source: kernels/host.py:57
+    Source: kernels/host.py
     """
 
 
@@ -139,7 +139,7 @@ def host_defaults(
     ratio: float64
     boxed: float32
 
-    Source: kernels/host.py:99
+    Source: kernels/host.py
     """
 
 
@@ -151,7 +151,7 @@ def host_keyword_only(x: Tensor, out: Tensor, *, factor: float = 2.0) -> None:
     out: float32, shape (n,), CPU
     factor: float32
 
-    Source: kernels/host.py:114
+    Source: kernels/host.py
     """
 
 
@@ -163,7 +163,7 @@ def host_positional_only(x: Tensor, factor: float, out: Tensor) -> None:
     factor: float32
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:121
+    Source: kernels/host.py
     """
 
 
@@ -176,7 +176,7 @@ def host_weighted_sum(out: Tensor, _vararg_1: Tensor, _vararg_2: Tensor, _vararg
     _vararg_2: float32, shape (n,), CPU
     _vararg_3: float32, shape (n,), CPU
 
-    Source: kernels/host.py:128
+    Source: kernels/host.py
     """
 
 
@@ -188,7 +188,7 @@ def host_frozen(x: Tensor, out: Tensor) -> None:
     out: float32, shape (n,), CPU
 
     Compiled with power=3, negate=True.
-    Source: kernels/host.py:138
+    Source: kernels/host.py
     """
 
 
@@ -199,7 +199,7 @@ def host_tuple(operands: tuple[Tensor, tuple[Tensor, float]], out: Tensor) -> No
     operands: (float32, shape (n,), CPU; (float32, shape (n,), CPU; float32))
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:153
+    Source: kernels/host.py
     """
 
 
@@ -210,7 +210,7 @@ def host_affine(arguments: HostAffine, out: Tensor) -> None:
     arguments: (float32, shape (n,), CPU; float32; None)
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:169
+    Source: kernels/host.py
     """
 
 
@@ -221,7 +221,7 @@ def host_powers(series: HostPowers, out: Tensor) -> None:
     series: (float32, shape (n,), CPU; float32; 3, fixed; True, fixed)
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:189
+    Source: kernels/host.py
     """
 
 
@@ -233,7 +233,7 @@ def host_pointer(p: Pointer, count: int, out: Tensor) -> None:
     count: int32
     out: float32, shape (1,), CPU
 
-    Source: kernels/host.py:204
+    Source: kernels/host.py
     """
 
 
@@ -244,7 +244,7 @@ def host_shape_static(shape: tuple[Literal[4], Literal[8]], out: Tensor) -> None
     shape: integers (4, 8)
     out: int64, shape (3,), CPU
 
-    Source: kernels/host.py:214
+    Source: kernels/host.py
     """
 
 
@@ -255,7 +255,7 @@ def host_shape_mixed(shape: tuple[Literal[4], int, int], out: Tensor) -> None:
     shape: integers (4, n0, n1)
     out: int64, shape (4,), CPU
 
-    Source: kernels/host.py:214
+    Source: kernels/host.py
     """
 
 
@@ -267,7 +267,7 @@ def host_bias(x: Tensor, bias: None, out: Tensor) -> None:
     bias: None
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:225
+    Source: kernels/host.py
     """
 
 
@@ -279,7 +279,7 @@ def host_bias_given(x: Tensor, bias: Tensor, out: Tensor) -> None:
     bias: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:225
+    Source: kernels/host.py
     """
 
 
@@ -290,7 +290,7 @@ def host_polynomial(x: Tensor, out: Tensor) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
-    Source: kernels/host.py:257
+    Source: kernels/host.py
     """
 
 
@@ -301,7 +301,7 @@ def host_row_sums__float32_2(x: Tensor, out: Tensor) -> None:
     x: float32, shape (rows, 2), CPU
     out: float32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -312,7 +312,7 @@ def host_row_sums__float32_5(x: Tensor, out: Tensor) -> None:
     x: float32, shape (rows, 5), CPU
     out: float32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -323,7 +323,7 @@ def host_row_sums__float64_2(x: Tensor, out: Tensor) -> None:
     x: float64, shape (rows, 2), CPU
     out: float64, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -334,7 +334,7 @@ def host_row_sums__float64_5(x: Tensor, out: Tensor) -> None:
     x: float64, shape (rows, 5), CPU
     out: float64, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -345,7 +345,7 @@ def host_row_sums__int32_2(x: Tensor, out: Tensor) -> None:
     x: int32, shape (rows, 2), CPU
     out: int32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """
 
 
@@ -356,5 +356,5 @@ def host_row_sums__int32_5(x: Tensor, out: Tensor) -> None:
     x: int32, shape (rows, 5), CPU
     out: int32, shape (rows,), CPU
 
-    Source: kernels/host.py:235
+    Source: kernels/host.py
     """

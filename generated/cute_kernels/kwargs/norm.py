@@ -34,7 +34,7 @@ def rmsnorm__float16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float) ->
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -55,7 +55,7 @@ def rmsnorm__float16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float) ->
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -76,7 +76,7 @@ def rmsnorm__float16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float) ->
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -97,7 +97,7 @@ def rmsnorm__bfloat16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float) -
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -118,7 +118,7 @@ def rmsnorm__bfloat16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float) -
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """
 
 
@@ -139,5 +139,5 @@ def rmsnorm__bfloat16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float) -
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/norm.py:39
+    Source: kernels/norm.py
     """

@@ -35,7 +35,7 @@ def softmax__float32_1024(x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -52,7 +52,7 @@ def softmax__float32_4096(x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -69,7 +69,7 @@ def softmax__float32_8192(x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -86,7 +86,7 @@ def softmax__bfloat16_1024(x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -103,7 +103,7 @@ def softmax__bfloat16_4096(x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """
 
 
@@ -120,5 +120,5 @@ def softmax__bfloat16_8192(x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/softmax.py:44
+    Source: kernels/softmax.py
     """

@@ -42,7 +42,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:46
+    Source: kernels/structures.py
     """
 
 
@@ -61,7 +61,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:81
+    Source: kernels/structures.py
     """
 
 
@@ -78,7 +78,7 @@ def affine(arguments: Affine, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:129
+    Source: kernels/structures.py
     """
 
 
@@ -95,7 +95,7 @@ def moving_average(window: Window, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:185
+    Source: kernels/structures.py
     """
 
 
@@ -114,7 +114,7 @@ def load(source: Pointer, n: int, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:213
+    Source: kernels/structures.py
     """
 
 
@@ -133,7 +133,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:242
+    Source: kernels/structures.py
     """
 
 
@@ -152,7 +152,7 @@ def double_add(x: Tensor, bias: None, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """
 
 
@@ -171,5 +171,5 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """

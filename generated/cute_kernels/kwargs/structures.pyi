@@ -37,7 +37,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:46
+    Source: kernels/structures.py
     """
 
 def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tensor) -> None:
@@ -54,7 +54,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:81
+    Source: kernels/structures.py
     """
 
 def affine(arguments: Affine, out: Tensor) -> None:
@@ -69,7 +69,7 @@ def affine(arguments: Affine, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:129
+    Source: kernels/structures.py
     """
 
 def moving_average(window: Window, out: Tensor) -> None:
@@ -84,7 +84,7 @@ def moving_average(window: Window, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:185
+    Source: kernels/structures.py
     """
 
 def load(source: Pointer, n: int, out: Tensor) -> None:
@@ -101,7 +101,7 @@ def load(source: Pointer, n: int, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:213
+    Source: kernels/structures.py
     """
 
 def transpose(shape: tuple[int, int], x: Tensor, out: Tensor) -> None:
@@ -118,7 +118,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:242
+    Source: kernels/structures.py
     """
 
 def double_add(x: Tensor, bias: None, out: Tensor) -> None:
@@ -135,7 +135,7 @@ def double_add(x: Tensor, bias: None, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """
 
 def double_add_given(x: Tensor, bias: Tensor, out: Tensor) -> None:
@@ -152,5 +152,5 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor) -> None:
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
-    Source: kernels/structures.py:272
+    Source: kernels/structures.py
     """

@@ -27,7 +27,7 @@ namespace cute_kernels {
 ///     Output; may be the same memory as ``a``.
 ///
 /// Built for sm_90a.
-/// Source: kernels/elementwise.py:52
+/// Source: kernels/elementwise.py
 inline void add_one(::tvm::ffi::TensorView a, ::tvm::ffi::TensorView b) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_add_one, a, b);
 }
@@ -45,7 +45,7 @@ inline void add_one(::tvm::ffi::TensorView a, ::tvm::ffi::TensorView b) {
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/elementwise.py:66
+/// Source: kernels/elementwise.py
 inline void add_constant(::tvm::ffi::TensorView a, ::tvm::ffi::TensorView b, float offset) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_add_constant, a, b, offset);
 }
@@ -63,7 +63,7 @@ inline void add_constant(::tvm::ffi::TensorView a, ::tvm::ffi::TensorView b, flo
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/elementwise.py:87
+/// Source: kernels/elementwise.py
 inline void axpby(
     float alpha,
     ::tvm::ffi::TensorView x,
@@ -85,7 +85,7 @@ inline void axpby(
 ///     Stream to run on.
 ///
 /// Built for sm_90a.
-/// Source: kernels/elementwise.py:112
+/// Source: kernels/elementwise.py
 inline void scale(::tvm::ffi::TensorView x, float factor, void* stream) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_scale, x, factor, stream);
 }

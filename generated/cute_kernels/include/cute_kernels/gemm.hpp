@@ -31,7 +31,7 @@ namespace cute_kernels {
 /// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/gemm.py:45
+/// Source: kernels/gemm.py
 inline void gemm__float16_float16(
     ::tvm::ffi::TensorView a,
     ::tvm::ffi::TensorView b,
@@ -53,7 +53,7 @@ inline void gemm__float16_float16(
 /// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/gemm.py:45
+/// Source: kernels/gemm.py
 inline void gemm__float16_float32(
     ::tvm::ffi::TensorView a,
     ::tvm::ffi::TensorView b,
@@ -75,7 +75,7 @@ inline void gemm__float16_float32(
 /// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/gemm.py:45
+/// Source: kernels/gemm.py
 inline void gemm__bfloat16_bfloat16(
     ::tvm::ffi::TensorView a,
     ::tvm::ffi::TensorView b,
@@ -97,7 +97,7 @@ inline void gemm__bfloat16_bfloat16(
 /// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/gemm.py:45
+/// Source: kernels/gemm.py
 inline void gemm__bfloat16_float32(
     ::tvm::ffi::TensorView a,
     ::tvm::ffi::TensorView b,

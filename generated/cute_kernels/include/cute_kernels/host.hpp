@@ -48,7 +48,7 @@ namespace cute_kernels {
 /// offset : float32
 ///     What is added to every element.
 ///
-/// Source: kernels/host.py:17
+/// Source: kernels/host.py
 inline void host_add_constant(::tvm::ffi::TensorView a, ::tvm::ffi::TensorView b, float offset) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_add_constant, a, b, offset);
 }
@@ -64,7 +64,7 @@ inline void host_add_constant(::tvm::ffi::TensorView a, ::tvm::ffi::TensorView b
 /// out : float32, shape (n,), CPU
 ///     Output; may be the same memory as an input.
 ///
-/// Source: kernels/host.py:34
+/// Source: kernels/host.py
 inline void host_axpby(
     float alpha,
     ::tvm::ffi::TensorView x,
@@ -100,7 +100,7 @@ inline void host_axpby(
 /// integers: int64, shape (9,), CPU
 /// floats: float64, shape (2,), CPU
 ///
-/// Source: kernels/host.py:57
+/// Source: kernels/host.py
 inline void host_scalars(
     bool flag,
     std::int8_t i8,
@@ -141,7 +141,7 @@ inline void host_scalars(
 /// ratio: float64
 /// boxed: float32
 ///
-/// Source: kernels/host.py:99
+/// Source: kernels/host.py
 inline void host_defaults(
     ::tvm::ffi::TensorView out,
     bool flag,
@@ -164,7 +164,7 @@ inline void host_defaults(
 /// out: float32, shape (n,), CPU
 /// factor: float32
 ///
-/// Source: kernels/host.py:114
+/// Source: kernels/host.py
 inline void host_keyword_only(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out, float factor) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_keyword_only, x, out, factor);
 }
@@ -175,7 +175,7 @@ inline void host_keyword_only(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView o
 /// factor: float32
 /// out: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:121
+/// Source: kernels/host.py
 inline void host_positional_only(
     ::tvm::ffi::TensorView x,
     float factor,
@@ -190,7 +190,7 @@ inline void host_positional_only(
 /// _vararg_2: float32, shape (n,), CPU
 /// _vararg_3: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:128
+/// Source: kernels/host.py
 inline void host_weighted_sum(
     ::tvm::ffi::TensorView out,
     ::tvm::ffi::TensorView _vararg_1,
@@ -211,7 +211,7 @@ inline void host_weighted_sum(
 /// out: float32, shape (n,), CPU
 ///
 /// Compiled with power=3, negate=True.
-/// Source: kernels/host.py:138
+/// Source: kernels/host.py
 inline void host_frozen(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_frozen, x, out);
 }
@@ -221,7 +221,7 @@ inline void host_frozen(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
 /// operands: (float32, shape (n,), CPU; (float32, shape (n,), CPU; float32))
 /// out: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:153
+/// Source: kernels/host.py
 inline void host_tuple(
     const ::tvm::ffi::Tuple<::tvm::ffi::Tensor, ::tvm::ffi::Tuple<::tvm::ffi::Tensor, float>>& operands,
     ::tvm::ffi::TensorView out) {
@@ -233,7 +233,7 @@ inline void host_tuple(
 /// arguments: (float32, shape (n,), CPU; float32; None)
 /// out: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:169
+/// Source: kernels/host.py
 inline void host_affine(
     const ::tvm::ffi::Tuple<::tvm::ffi::Tensor, float, ::tvm::ffi::Any>& arguments,
     ::tvm::ffi::TensorView out) {
@@ -245,7 +245,7 @@ inline void host_affine(
 /// series: (float32, shape (n,), CPU; float32; 3, fixed; True, fixed)
 /// out: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:189
+/// Source: kernels/host.py
 inline void host_powers(
     const ::tvm::ffi::Tuple<::tvm::ffi::Tensor, float, std::int64_t, bool>& series,
     ::tvm::ffi::TensorView out) {
@@ -258,7 +258,7 @@ inline void host_powers(
 /// count: int32
 /// out: float32, shape (1,), CPU
 ///
-/// Source: kernels/host.py:204
+/// Source: kernels/host.py
 inline void host_pointer(void* p, std::int32_t count, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_pointer, p, count, out);
 }
@@ -268,7 +268,7 @@ inline void host_pointer(void* p, std::int32_t count, ::tvm::ffi::TensorView out
 /// shape: integers (4, 8)
 /// out: int64, shape (3,), CPU
 ///
-/// Source: kernels/host.py:214
+/// Source: kernels/host.py
 inline void host_shape_static(const ::tvm::ffi::Shape& shape, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_shape_static, shape, out);
 }
@@ -278,7 +278,7 @@ inline void host_shape_static(const ::tvm::ffi::Shape& shape, ::tvm::ffi::Tensor
 /// shape: integers (4, n0, n1)
 /// out: int64, shape (4,), CPU
 ///
-/// Source: kernels/host.py:214
+/// Source: kernels/host.py
 inline void host_shape_mixed(const ::tvm::ffi::Shape& shape, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_shape_mixed, shape, out);
 }
@@ -288,7 +288,7 @@ inline void host_shape_mixed(const ::tvm::ffi::Shape& shape, ::tvm::ffi::TensorV
 /// x: float32, shape (n,), CPU
 /// out: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:225
+/// Source: kernels/host.py
 inline void host_bias(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_bias, x, nullptr, out);
 }
@@ -299,7 +299,7 @@ inline void host_bias(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
 /// bias: float32, shape (n,), CPU
 /// out: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:225
+/// Source: kernels/host.py
 inline void host_bias_given(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView bias,
@@ -312,7 +312,7 @@ inline void host_bias_given(
 /// x: float32, shape (n,), CPU
 /// out: float32, shape (n,), CPU
 ///
-/// Source: kernels/host.py:257
+/// Source: kernels/host.py
 inline void host_polynomial(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_polynomial, x, out);
 }
@@ -322,7 +322,7 @@ inline void host_polynomial(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out
 /// x: float32, shape (rows, 2), CPU
 /// out: float32, shape (rows,), CPU
 ///
-/// Source: kernels/host.py:235
+/// Source: kernels/host.py
 inline void host_row_sums__float32_2(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float32_2, x, out);
 }
@@ -332,7 +332,7 @@ inline void host_row_sums__float32_2(::tvm::ffi::TensorView x, ::tvm::ffi::Tenso
 /// x: float32, shape (rows, 5), CPU
 /// out: float32, shape (rows,), CPU
 ///
-/// Source: kernels/host.py:235
+/// Source: kernels/host.py
 inline void host_row_sums__float32_5(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float32_5, x, out);
 }
@@ -342,7 +342,7 @@ inline void host_row_sums__float32_5(::tvm::ffi::TensorView x, ::tvm::ffi::Tenso
 /// x: float64, shape (rows, 2), CPU
 /// out: float64, shape (rows,), CPU
 ///
-/// Source: kernels/host.py:235
+/// Source: kernels/host.py
 inline void host_row_sums__float64_2(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float64_2, x, out);
 }
@@ -352,7 +352,7 @@ inline void host_row_sums__float64_2(::tvm::ffi::TensorView x, ::tvm::ffi::Tenso
 /// x: float64, shape (rows, 5), CPU
 /// out: float64, shape (rows,), CPU
 ///
-/// Source: kernels/host.py:235
+/// Source: kernels/host.py
 inline void host_row_sums__float64_5(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float64_5, x, out);
 }
@@ -362,7 +362,7 @@ inline void host_row_sums__float64_5(::tvm::ffi::TensorView x, ::tvm::ffi::Tenso
 /// x: int32, shape (rows, 2), CPU
 /// out: int32, shape (rows,), CPU
 ///
-/// Source: kernels/host.py:235
+/// Source: kernels/host.py
 inline void host_row_sums__int32_2(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__int32_2, x, out);
 }
@@ -372,7 +372,7 @@ inline void host_row_sums__int32_2(::tvm::ffi::TensorView x, ::tvm::ffi::TensorV
 /// x: int32, shape (rows, 5), CPU
 /// out: int32, shape (rows,), CPU
 ///
-/// Source: kernels/host.py:235
+/// Source: kernels/host.py
 inline void host_row_sums__int32_5(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__int32_5, x, out);
 }

@@ -34,7 +34,7 @@ namespace cute_kernels {
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/norm.py:39
+/// Source: kernels/norm.py
 inline void rmsnorm__float16_1024(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView weight,
@@ -64,7 +64,7 @@ inline void rmsnorm__float16_1024(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/norm.py:39
+/// Source: kernels/norm.py
 inline void rmsnorm__float16_4096(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView weight,
@@ -94,7 +94,7 @@ inline void rmsnorm__float16_4096(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/norm.py:39
+/// Source: kernels/norm.py
 inline void rmsnorm__float16_8192(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView weight,
@@ -124,7 +124,7 @@ inline void rmsnorm__float16_8192(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/norm.py:39
+/// Source: kernels/norm.py
 inline void rmsnorm__bfloat16_1024(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView weight,
@@ -154,7 +154,7 @@ inline void rmsnorm__bfloat16_1024(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/norm.py:39
+/// Source: kernels/norm.py
 inline void rmsnorm__bfloat16_4096(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView weight,
@@ -184,7 +184,7 @@ inline void rmsnorm__bfloat16_4096(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/norm.py:39
+/// Source: kernels/norm.py
 inline void rmsnorm__bfloat16_8192(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView weight,

@@ -30,7 +30,7 @@ namespace cute_kernels {
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/softmax.py:44
+/// Source: kernels/softmax.py
 inline void softmax__float32_1024(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__float32_1024, x, out);
 }
@@ -46,7 +46,7 @@ inline void softmax__float32_1024(::tvm::ffi::TensorView x, ::tvm::ffi::TensorVi
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/softmax.py:44
+/// Source: kernels/softmax.py
 inline void softmax__float32_4096(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__float32_4096, x, out);
 }
@@ -62,7 +62,7 @@ inline void softmax__float32_4096(::tvm::ffi::TensorView x, ::tvm::ffi::TensorVi
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/softmax.py:44
+/// Source: kernels/softmax.py
 inline void softmax__float32_8192(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__float32_8192, x, out);
 }
@@ -78,7 +78,7 @@ inline void softmax__float32_8192(::tvm::ffi::TensorView x, ::tvm::ffi::TensorVi
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/softmax.py:44
+/// Source: kernels/softmax.py
 inline void softmax__bfloat16_1024(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__bfloat16_1024, x, out);
 }
@@ -94,7 +94,7 @@ inline void softmax__bfloat16_1024(::tvm::ffi::TensorView x, ::tvm::ffi::TensorV
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/softmax.py:44
+/// Source: kernels/softmax.py
 inline void softmax__bfloat16_4096(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__bfloat16_4096, x, out);
 }
@@ -110,7 +110,7 @@ inline void softmax__bfloat16_4096(::tvm::ffi::TensorView x, ::tvm::ffi::TensorV
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/softmax.py:44
+/// Source: kernels/softmax.py
 inline void softmax__bfloat16_8192(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__bfloat16_8192, x, out);
 }

@@ -35,7 +35,7 @@ namespace cute_kernels {
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:46
+/// Source: kernels/structures.py
 inline void lerp(
     const ::tvm::ffi::Tuple<::tvm::ffi::Tensor, ::tvm::ffi::Tensor>& ends,
     float weight,
@@ -56,7 +56,7 @@ inline void lerp(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:81
+/// Source: kernels/structures.py
 inline void polynomial(
     ::tvm::ffi::TensorView x,
     const ::tvm::ffi::Tuple<::tvm::ffi::Tensor, ::tvm::ffi::Tensor, ::tvm::ffi::Tensor>& coefficients,
@@ -75,7 +75,7 @@ inline void polynomial(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:129
+/// Source: kernels/structures.py
 inline void affine(
     const ::tvm::ffi::Tuple<::tvm::ffi::Tensor, float, ::tvm::ffi::Any>& arguments,
     ::tvm::ffi::TensorView out) {
@@ -93,7 +93,7 @@ inline void affine(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:185
+/// Source: kernels/structures.py
 inline void moving_average(
     const ::tvm::ffi::Tuple<::tvm::ffi::Tensor, float, std::int64_t, bool>& window,
     ::tvm::ffi::TensorView out) {
@@ -113,7 +113,7 @@ inline void moving_average(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:213
+/// Source: kernels/structures.py
 inline void load(void* source, std::int32_t n, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_load, source, n, out);
 }
@@ -131,7 +131,7 @@ inline void load(void* source, std::int32_t n, ::tvm::ffi::TensorView out) {
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:242
+/// Source: kernels/structures.py
 inline void transpose(
     const ::tvm::ffi::Shape& shape,
     ::tvm::ffi::TensorView x,
@@ -152,7 +152,7 @@ inline void transpose(
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:272
+/// Source: kernels/structures.py
 inline void double_add(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
   ::tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_double_add, x, nullptr, out);
 }
@@ -170,7 +170,7 @@ inline void double_add(::tvm::ffi::TensorView x, ::tvm::ffi::TensorView out) {
 ///
 /// Runs on the current stream of the framework that the tensors come from.
 /// Built for sm_90a.
-/// Source: kernels/structures.py:272
+/// Source: kernels/structures.py
 inline void double_add_given(
     ::tvm::ffi::TensorView x,
     ::tvm::ffi::TensorView bias,
