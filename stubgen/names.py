@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 
 _C_AND_CPP = frozenset(
     # Keywords and alternative tokens, and macros of headers that the generated ones include.
@@ -20,6 +21,13 @@ _C_AND_CPP = frozenset(
     """.split()  # noqa: SIM905  # a list of a hundred quoted words is harder to read and to check
 )
 
+_MACRO = re.compile(
+    # Two or more words in capitals, error numbers, and families and single macros that are spelled otherwise.
+    r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|E[A-Z0-9]{2,}|[LP]_[a-z]\w*|SYS_\w+|W[A-Z]{3,}"
+    r"|BUFSIZ|CSIGNAL|HUGE|I|NFDBITS|NZERO|sched_priority"
+)
+"""Macros of glibc and tvm-ffi that take no arguments: where one is defined, its name means something else."""
+
 _USED_BY_STUBS = frozenset({"Literal", "Pointer", "Stream", "Tensor", "bool", "float", "int", "tuple"})
 """Names that the stubs refer to at the level where kernels are defined."""
 
@@ -34,6 +42,11 @@ def is_reserved_in_c(name: str) -> bool:
         or (name.startswith("_") and name[1:2].isupper())
         or name.startswith(("INT", "UINT"))
     )
+
+
+def looks_like_macro(name: str) -> bool:
+    """Tell whether a header of the C library or of tvm-ffi may define a macro of that name."""
+    return _MACRO.fullmatch(name) is not None
 
 
 def why_no_kernel(name: str) -> str | None:

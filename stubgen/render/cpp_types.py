@@ -1,6 +1,11 @@
-"""Slots as C++ types."""
+"""Slots as C++ types, values as C++ expressions."""
 
 from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Collection, Mapping
+from typing import cast
 
 from stubgen import names
 from stubgen.model import (
@@ -15,37 +20,67 @@ from stubgen.model import (
     TupleSlot,
 )
 
-_FFI = "::tvm::ffi"
+HEADERS = {
+    "TVMFFIAny": "tvm/ffi/c_api.h",
+    "std::int": "cstdint",
+    "std::numeric_limits": "limits",
+    "std::uint": "cstdint",
+    "tvm::ffi::Any": "tvm/ffi/any.h",
+    "tvm::ffi::Function": "tvm/ffi/function.h",
+    "tvm::ffi::Shape": "tvm/ffi/container/shape.h",
+    "tvm::ffi::Tensor": "tvm/ffi/container/tensor.h",
+    "tvm::ffi::Tuple": "tvm/ffi/container/tuple.h",
+}
+"""What generated code uses, by how it begins, and the header that it comes from."""
 
 
-def parameter_type(slot: Slot) -> str | None:
-    """Give the type of a parameter, or ``None`` for a slot that takes one value and so is hidden."""
+def is_hidden(slot: Slot) -> bool:
+    """Tell whether only one value fits a slot, so that callers need not pass it."""
     match slot:
         case NoneSlot() | ConstantSlot():
-            return None
-        case TensorSlot():
-            return f"{_FFI}::TensorView"
-        case ShapeSlot():
-            return f"const {_FFI}::Shape&"
-        case TupleSlot():
-            return f"const {_element_type(slot)}&"
+            return True
+        case TupleSlot(items=items):
+            return all(map(is_hidden, items))
         case _:
-            return _element_type(slot)
+            return False
 
 
-def _element_type(slot: Slot) -> str:
-    """Give the type inside a tuple, which owns what it holds: a view there does not compile."""
+def parameter_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
+    """Give the type of a parameter; ``structs`` names those of records."""
     match slot:
         case TensorSlot():
-            return f"{_FFI}::Tensor"
+            return "tvm::ffi::TensorView"
+        case ShapeSlot() | TupleSlot():
+            return f"const {member_type(slot, structs)}&"
+        case _:
+            return member_type(slot, structs)
+
+
+def member_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
+    """Give the type of a member of a struct, which owns what it holds."""
+    if isinstance(slot, TupleSlot) and slot in structs:
+        return structs[slot]
+    return _element_type(slot, hidden=False)
+
+
+def stored_type(slot: TupleSlot) -> str:
+    """Give the type of the tuple that a compiled function takes, with everything that callers do not see."""
+    return _element_type(slot, hidden=True)
+
+
+def _element_type(slot: Slot, *, hidden: bool) -> str:
+    """Give the type inside a tuple, with or without hidden slots; a view there does not compile."""
+    match slot:
+        case TensorSlot():
+            return "tvm::ffi::Tensor"
         case ScalarSlot(dtype=dtype):
             return scalar_type(dtype)
         case PointerSlot() | StreamSlot():
             return "void*"
         case ShapeSlot():
-            return f"{_FFI}::Shape"
+            return "tvm::ffi::Shape"
         case NoneSlot():
-            return f"{_FFI}::Any"
+            return "tvm::ffi::Any"
         case ConstantSlot(value=bool()):
             return "bool"
         case ConstantSlot(value=int()):
@@ -53,7 +88,8 @@ def _element_type(slot: Slot) -> str:
         case ConstantSlot():
             return "double"
         case TupleSlot(items=items):
-            return f"{_FFI}::Tuple<{', '.join(map(_element_type, items))}>"
+            inner = [_element_type(item, hidden=hidden) for item in items if hidden or not is_hidden(item)]
+            return f"tvm::ffi::Tuple<{', '.join(inner)}>"
 
 
 def scalar_type(dtype: str) -> str:
@@ -65,14 +101,76 @@ def scalar_type(dtype: str) -> str:
     return "double" if dtype == "float64" else "float"
 
 
-def parameter_names(written: list[str]) -> list[str]:
-    """Spell parameter names so that they are valid in C and C++ and differ from one another."""
-    taken = set(written)
+def default(slot: Slot, value: object) -> str | None:
+    """Give a default that a slot admits as an expression, or ``None`` if C++ has none for it.
+
+    >>> default(ScalarSlot("float32"), 1), default(ShapeSlot((4, 8)), (4, 8)), default(StreamSlot(), None)
+    ('1.0f', '{4, 8}', 'nullptr')
+    """
+    match slot, value:
+        case ScalarSlot(dtype=dtype), bool() | int() | float():
+            return _number(scalar_type(dtype), value)
+        case ShapeSlot(), tuple():
+            extents = cast("tuple[int, ...]", value)
+            return f"{{{', '.join(_number('std::int64_t', extent) for extent in extents)}}}"
+        case ((PointerSlot() | StreamSlot()), None):
+            return "nullptr"
+        case _:
+            return None
+
+
+def constant(slot: ConstantSlot) -> str:
+    """Give the value of a constant slot as an expression."""
+    return _number(_element_type(slot, hidden=True), slot.value)
+
+
+def _number(kind: str, value: float) -> str:
+    if kind == "bool":
+        return "true" if value else "false"
+    if kind in {"float", "double"}:
+        return _floating(kind, float(value))
+    number = int(value)
+    if number == -(2**63):  # the minus is an operator, and 2**63 no int64
+        return "std::numeric_limits<std::int64_t>::min()"
+    return f"{number}u" if number >= 2**63 else str(number)
+
+
+def _floating(kind: str, value: float) -> str:
+    if kind == "float":
+        value = _rounded(value)
+    if math.isnan(value):
+        return f"std::numeric_limits<{kind}>::quiet_NaN()"
+    if math.isinf(value):
+        return f"{'-' if value < 0 else ''}std::numeric_limits<{kind}>::infinity()"
+    return f"{_shortest(value)}f" if kind == "float" else repr(value)
+
+
+def _rounded(value: float) -> float:
+    """Round to float32; what is too large becomes infinite, as it does in the compiled function."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _shortest(value: float) -> str:
+    """Write a float32 with as few digits as identify it."""
+    texts = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
+    return next((text for text in texts if _rounded(float(text)) == value), repr(value))
+
+
+def parameter_names(written: list[str], taken: Collection[str] = ()) -> list[str]:
+    """Spell names so that they are valid in C and C++ and differ from one another and from those taken."""
+    others = {*written, *taken}
     spelled: list[str] = []
     for name in written:
         own = "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)
-        while names.is_reserved_in_c(own) or (own != name and own in taken):
+        while _is_unusable(own) or own in taken or (own != name and own in others):
             own = own.lstrip("_") + "_" if own.startswith("_") else own + "_"
-        taken.add(own)
+        others.add(own)
         spelled.append(own)
     return spelled
+
+
+def _is_unusable(name: str) -> bool:
+    return names.is_reserved_in_c(name) or names.looks_like_macro(name)

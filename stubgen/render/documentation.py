@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stubgen.model import (
     ConstantSlot,
     Extent,
+    Frozen,
     Kernel,
     NoneSlot,
     Parameter,
@@ -22,7 +25,7 @@ from stubgen.render.layout import wrapped
 _BITS = {"bool": 8, "bfloat16": 16}
 
 
-def kernel_doc(kernel: Kernel, *, width: int, hidden: bool = False) -> list[str]:
+def kernel_doc(kernel: Kernel, *, width: int) -> list[str]:
     """Document a kernel: the author's docstring, the arguments, and what was fixed at compile time.
 
     Parameters
@@ -31,15 +34,10 @@ def kernel_doc(kernel: Kernel, *, width: int, hidden: bool = False) -> list[str]
         What to document.
     width
         Columns that a line may take; the author's own lines are left as they are.
-    hidden
-        Leave out arguments for which only one value fits, as a surface does that passes them itself.
     """
-    parameters = [
-        p for p in kernel.parameters if not (hidden and isinstance(p.slot, NoneSlot | ConstantSlot))
-    ]
     own = kernel.doc.splitlines() or [f"{kernel.name}, compiled ahead of time."]
-    documented, left = _merged(own, {p.name: describe(p.slot) for p in parameters})
-    sections = [documented, _arguments(left, width), _notes(kernel, width)]
+    documented, left = _merged(own, {p.name: describe(p.slot) for p in kernel.parameters})
+    sections = [documented, _arguments(left, width), notes(kernel, width=width)]
     lines: list[str] = []
     for section in filter(None, sections):
         lines += ["", *section] if lines else section
@@ -75,22 +73,41 @@ def _arguments(facts: dict[str, str], width: int) -> list[str]:
     ]
 
 
-def _notes(kernel: Kernel, width: int) -> list[str]:
-    notes: list[str] = []
+def notes(
+    kernel: Kernel,
+    *,
+    width: int,
+    hidden: Iterable[Frozen] = (),
+    stream: str = "Runs on the current stream of the framework that the tensors come from.",
+) -> list[str]:
+    """Tell what concerns a kernel as a whole.
+
+    Parameters
+    ----------
+    kernel
+        What to document.
+    width
+        Columns that a line may take.
+    hidden
+        Arguments that a surface passes itself, because only one value fits.
+    stream
+        What to say of kernels that take their stream from the environment.
+    """
+    sentences: list[str] = []
     multiples = _multiples(kernel.parameters)
     if multiples:
-        notes.append(f"Sizes: {', '.join(multiples)}.")
-    if kernel.frozen:
-        fixed = ", ".join(f"{item.name}={item.value}" for item in kernel.frozen)
-        notes.append(f"Compiled with {fixed}.")
+        sentences.append(f"Sizes: {', '.join(multiples)}.")
+    fixed = [f"{item.name}={item.value}" for item in (*kernel.frozen, *hidden)]
+    if fixed:
+        sentences.append(f"Compiled with {', '.join(fixed)}.")
     if kernel.env_streams:
-        notes.append("Runs on the current stream of the framework that the tensors come from.")
+        sentences.append(stream)
     if kernel.arch is not None:
-        notes.append(f"Built for {kernel.arch}.")
+        sentences.append(f"Built for {kernel.arch}.")
     if kernel.source is not None:
         # Without the line: it would change in the stubs whenever anything above it does.
-        notes.append(f"Source: {kernel.source.file}")
-    return [line for note in notes for line in wrapped(note, width=width)]
+        sentences.append(f"Source: {kernel.source.file}")
+    return [line for sentence in sentences for line in wrapped(sentence, width=width)]
 
 
 def describe(slot: Slot) -> str:

@@ -9,12 +9,8 @@ WIDTH = 100
 """Of a line in generated files, in columns."""
 
 
-def call_like(
-    head: str, items: Sequence[str], tail: str, *, indent: str = "    ", trailing_comma: bool = True
-) -> str:
-    """Lay out ``head(items)tail`` on one line, or with one item a line if it does not fit.
-
-    Python allows a comma after the last item, and formatters put one there; C++ does not.
+def call_like(head: str, items: Sequence[str], tail: str) -> str:
+    """Lay out Python's ``head(items)tail`` on one line, or with one item a line if it does not fit.
 
     >>> call_like("def f", ["a: int"], " -> None:")
     'def f(a: int) -> None:'
@@ -22,10 +18,45 @@ def call_like(
     line = f"{head}({', '.join(items)}){tail}"
     if len(line) <= WIDTH or not items:
         return line
-    body = ",\n".join(f"{indent}{item}" for item in items)
-    if not trailing_comma:
-        return f"{head}(\n{body}){tail}"
-    return f"{head}(\n{body},\n){tail}"
+    body = "".join(f"    {item},\n" for item in items)
+    return f"{head}(\n{body}){tail}"
+
+
+def cpp_head(head: str, parameters: Sequence[str]) -> str:
+    """Lay out the head of a C or C++ function, with one parameter a line if one line is too short for all."""
+    line = f"{head}({', '.join(parameters)}) {{"
+    if len(line) <= WIDTH or not parameters:
+        return line
+    *others, last = parameters
+    return f"{head}(\n{_cpp_lines([*(f'{p},' for p in others), f'{last}) {{'], indent=4)}"
+
+
+def cpp_call(head: str, arguments: Sequence[str]) -> str:
+    """Lay out a call in the body of a C or C++ function; arguments that are calls get lines of their own."""
+    line = f"  {head}({', '.join(arguments)});"
+    if len(line) <= WIDTH:
+        return line
+    parts = [f"{argument}," for argument in arguments[:-1]] + [f"{arguments[-1]});"]
+    if any("(" in argument for argument in arguments):
+        return f"  {head}(\n{_cpp_lines(parts, indent=6)}"
+    filled = wrapped(" ".join(parts), width=WIDTH - 6)
+    return f"  {head}(\n{_cpp_lines(filled, indent=6)}"
+
+
+def _cpp_lines(texts: Sequence[str], *, indent: int) -> str:
+    lines = [line for text in texts for line in _broken(text, WIDTH - indent)]
+    return textwrap.indent("\n".join(lines), " " * indent)
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """Break C++ behind the first opening parenthesis, if it is too long, or else between words."""
+    if len(text) <= width:
+        return [text]
+    opening = text.find("(") + 1
+    if not opening:
+        return wrapped(text, width=width, hanging=4)
+    inner = wrapped(text[opening:], width=width - 4)
+    return [*wrapped(text[:opening], width=width, hanging=4), *(f"    {line}" for line in inner)]
 
 
 def wrapped(text: str, *, width: int, hanging: int = 0) -> list[str]:
