@@ -75,8 +75,9 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
     StubgenError
         With all problems that could be found. The previous package is whole.
     """
-    library, files = _build(project, settings, jobs, progress)
     output = project / settings.output
+    package.require_writable(output)
+    library, files = _build(project, settings, jobs, progress)
     return Result(library, output, package.commit(output, settings.package, files))
 
 
@@ -96,12 +97,15 @@ def _build(
     modules = _kernel_modules(project, settings)
     arch = _arch(settings)
     profile = config.device_profile(settings, arch) if arch else None
-    worker_settings = Settings(str(project), arch, profile, str(_log_folder(project)))
+    named_archs = tuple(dict.fromkeys((*settings.archs, *settings.devices)))
+    worker_settings = Settings(str(project), arch, profile, str(_log_folder(project)), named_archs)
     with (
         tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch,
         pool.workers(worker_settings, jobs) as workers,
     ):
         compiled = _compile(modules, workers, Path(scratch), arch, progress)
+        if not any(compiled.values()):
+            raise StubgenError(problem("CS201", folder=", ".join(settings.kernels)))
         library = Library(
             settings.package,
             _modules(modules, compiled, arch),

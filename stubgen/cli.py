@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
-from collections.abc import Generator
+import traceback
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from stubgen import __version__, config
-from stubgen.diagnostics import CATALOGUE, Problem, StubgenError
+from stubgen.config import HostName, ToolchainName
+from stubgen.diagnostics import CATALOGUE, Problem, StubgenError, problem
 
 app = typer.Typer(
     name="cute-stubgen",
@@ -39,6 +42,8 @@ _ProjectFolder = Annotated[
     typer.Option(
         "--project",
         "-C",
+        exists=True,
+        file_okay=False,
         help="The project's folder; found from here upwards by default.",
         show_default=False,
     ),
@@ -58,11 +63,11 @@ _Jobs = Annotated[
     typer.Option("--jobs", "-j", min=1, help="Worker processes; one a core by default.", show_default=False),
 ]
 _Toolchain = Annotated[
-    str | None,
+    ToolchainName | None,
     typer.Option(help="zig (from PyPI, the default) or system.", show_default=False),
 ]
 _Host = Annotated[
-    str | None,
+    HostName | None,
     typer.Option(
         help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native.", show_default=False
     ),
@@ -199,7 +204,7 @@ class _Settings:
         self._project = project
         self._given: dict[str, Any] = {
             "kernels": tuple(str(Path(path).absolute()) for path in kernels or ()),
-            "output": str(Path(output).absolute()) if output else None,
+            "output": None if output is None else str(Path(output).absolute()),
             "package": package,
             "archs": tuple(archs or ()),
             "toolchain": toolchain,
@@ -290,15 +295,31 @@ def _errors(as_json: bool) -> Generator[None, None, None]:
     try:
         yield
     except StubgenError as error:
-        if as_json:
-            _print_json({"problems": [_as_dict(p) for p in error.problems]})
-        else:
-            for item in error.problems:
-                _err.print(f"error: {item}", markup=False)
+        _print_problems(error.problems, as_json)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         _err.print("interrupted; the previous output is whole")
         raise typer.Exit(130) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:  # what nothing else foresaw; its traceback is for the maintainers
+        _print_problems((_unforeseen(error),), as_json)
+        raise typer.Exit(1) from None
+
+
+def _print_problems(problems: Sequence[Problem], as_json: bool) -> None:
+    if as_json:
+        _print_json({"problems": [_as_dict(item) for item in problems]})
+        return
+    for item in problems:
+        _err.print(f"error: {item}", markup=False)
+
+
+def _unforeseen(error: Exception) -> Problem:
+    with tempfile.NamedTemporaryFile("w", prefix="cute-stubgen-", suffix=".log", delete=False) as log:
+        log.write("".join(traceback.format_exception(error)))
+    what = " ".join(traceback.format_exception_only(error)[-1].split())
+    return problem("CS901", error=what, log=log.name)
 
 
 def _as_dict(item: Problem) -> dict[str, Any]:

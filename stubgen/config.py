@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
 from stubgen import names
 from stubgen.devices import builtin_profile
-from stubgen.diagnostics import StubgenError, problem
+from stubgen.diagnostics import StubgenError, did_you_mean, problem
 from stubgen.model import DeviceProfile
 
 if sys.version_info >= (3, 11):
@@ -21,19 +22,21 @@ else:
 ToolchainName: TypeAlias = Literal["zig", "system"]
 HostName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native"]
 
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+
 
 class DeviceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What to tell kernels of one architecture about the GPU; unset values come from the built-in profile."""
 
     name: str | None = None
-    sm_count: int | None = None
-    max_active_clusters: dict[str, int] | None = None
+    sm_count: _Count | None = None
+    max_active_clusters: dict[str, _Count] | None = None
     """By cluster size; keys are strings because TOML's are."""
-    shared_memory_per_sm: int | None = None
-    shared_memory_per_block: int | None = None
-    l2_cache: int | None = None
-    max_threads_per_sm: int | None = None
-    registers_per_sm: int | None = None
+    shared_memory_per_sm: _Count | None = None
+    shared_memory_per_block: _Count | None = None
+    l2_cache: _Count | None = None
+    max_threads_per_sm: _Count | None = None
+    registers_per_sm: _Count | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -111,8 +114,26 @@ def _table(file: Path) -> Any:
 
 def _reason(error: msgspec.ValidationError) -> str:
     """Put msgspec's message into the words of the file: ``$.archs`` is ``tool.cute-stubgen.archs``."""
-    text = str(error).replace("Object contains unknown field", "unknown key")
-    return text.replace("`$.", "`tool.cute-stubgen.").replace("`$", "`tool.cute-stubgen")
+    text, at, path = str(error).partition(" - at ")
+    path = path.strip("`").removeprefix("$").removeprefix("key in ").strip("`")
+    quoted = re.search("[`'](.+?)[`']", text)
+    if quoted and text.startswith("Object contains unknown field"):
+        text = f"unknown key {quoted[1]!r}{did_you_mean(quoted[1], _keys(path))}"
+    elif quoted and text.startswith("Invalid enum value"):
+        text = f"{quoted[1]!r} is none of {', '.join(_CHOICES.get(path, ()))}"
+    text = text.replace(" | null", "")
+    for name, toml in (("`object`", "a table"), ("`array`", "an array"), ("`str`", "a string")):
+        text = text.replace(name, toml)
+    return f"{text} - at tool.cute-stubgen{path if at else ''}"
+
+
+_CHOICES = {".toolchain": get_args(ToolchainName), ".host": get_args(HostName)}
+
+
+def _keys(path: str) -> tuple[str, ...]:
+    """Give the keys of the table at a path of msgspec's."""
+    table = DeviceSettings if path.startswith(".devices") else Config
+    return table.__struct_encode_fields__
 
 
 def _invalid(file: str, reason: object) -> StubgenError:
@@ -134,11 +155,11 @@ def device_profile(config: Config, arch: str) -> DeviceProfile | None:
         given["max_active_clusters"] = _clusters(arch, given["max_active_clusters"])
     if profile is not None:
         return msgspec.structs.replace(profile, **given)
-    try:
-        return DeviceProfile(**given)
-    except TypeError as error:
-        lacking = str(error).partition(":")[2] or str(error)
-        raise _invalid("pyproject.toml", f"devices.{arch} lacks a value: {lacking.strip()}") from None
+    required = (f for f in msgspec.structs.fields(DeviceProfile) if f.required)
+    lacking = [f.name.replace("_", "-") for f in required if f.name not in given]
+    if lacking:
+        raise _invalid("pyproject.toml", f"devices.{arch} lacks {', '.join(lacking)}")
+    return DeviceProfile(**given)
 
 
 def _clusters(arch: str, given: dict[str, int]) -> dict[int, int]:

@@ -9,12 +9,13 @@ Anything that ``cute.compile`` takes as an argument may be used in place of the 
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 Device: TypeAlias = Literal["cuda", "cpu"]
 
@@ -37,8 +38,8 @@ class TensorArg:
 
     dtype: Any
     shape: tuple[Any, ...]
-    strides: tuple[Any, ...] | None
-    order: tuple[int, ...] | None
+    strides: Sequence[Any] | None
+    order: Sequence[int] | None
     align: int | None
     device: Device
 
@@ -104,14 +105,7 @@ def tensor(
     device
         ``"cuda"``, or ``"cpu"`` for functions that run on the host.
     """
-    return TensorArg(
-        dtype,
-        shape,
-        None if strides is None else tuple(strides),
-        None if order is None else tuple(order),
-        align,
-        device,
-    )
+    return TensorArg(dtype, shape, strides, order, align, device)
 
 
 def pointer(dtype: Any, *, align: int | None = None, device: Device = "cuda") -> PointerArg:
@@ -173,7 +167,10 @@ class Declaration:
 
 
 class DeclarationError(ValueError):
-    """A declaration is wrong in itself, before anything is compiled."""
+    """A declaration is wrong in itself, before anything is compiled; one argument for each thing wrong."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
 
 
 _declared: list[Declaration] = []
@@ -207,7 +204,7 @@ def export(fn: Any, /, *args: Any, name: str | None = None, options: str = "", *
     own = getattr(fn, "__name__", None)
     file, line = _caller()
     call = Call(fn, args, kwargs, options)
-    _declared.append(Declaration(name or own, file, line, lambda: call))
+    _declared.append(Declaration(own if name is None else name, file, line, lambda: call))
 
 
 def family(
@@ -230,13 +227,16 @@ def family(
     Raises
     ------
     DeclarationError
-        An axis is empty, or two of its values have the same label.
+        An axis is empty, two of its values have the same label, or the function takes other parameters.
     """
+    if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DeclarationError(f"{_called(name)} is no name; write @stubgen.family(axis=[...])")
     labelled = {axis: _labelled(axis, values) for axis, values in axes.items()}
     file, line = _caller()
 
     def declare(build: _Build) -> _Build:
-        family_name = name or build.__name__
+        _check_axes(build, labelled)
+        family_name = build.__name__ if name is None else name
         for labels, values in _combinations(labelled):
             _declared.append(
                 Declaration(
@@ -264,6 +264,25 @@ def _caller() -> tuple[str, int]:
     return frame.f_globals.get("__file__", frame.f_code.co_filename), frame.f_lineno
 
 
+def _check_axes(build: Callable[..., object], axes: Mapping[str, object]) -> None:
+    """Find out now, and once, whether the function takes the axes and nothing else."""
+    if not hasattr(build, "__name__") or inspect.isclass(build):
+        raise DeclarationError(f"stubgen.family decorates a function, not {_called(build)}")
+    signature = inspect.signature(build)
+    try:
+        signature.bind(**axes)
+    except TypeError as error:
+        given = ", ".join(axes) or "none"
+        raise DeclarationError(
+            f"{build.__name__}{signature} does not take the axes of its family ({given}): {error}"
+        ) from None
+
+
+def _called(value: object) -> str:
+    """Show a value in a message without its address."""
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
 def _combinations(
     axes: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
@@ -278,13 +297,15 @@ def _combinations(
 # Labels
 
 
-def _labelled(axis: str, values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+def _labelled(axis: str, values: Any) -> dict[str, Any]:
     """Give every value of an axis its label."""
     if isinstance(values, Mapping):
-        given = values
+        given = cast("Mapping[object, Any]", values)
         pairs = [(identifier_part(label), value) for label, value in given.items()]
+    elif isinstance(values, str) or not isinstance(values, Iterable):
+        raise DeclarationError(f"axis {axis!r} is {values!r}; give a list of its values")
     else:
-        pairs = [(label_of(value), value) for value in values]
+        pairs = [(label_of(value), value) for value in cast("Iterable[object]", values)]
     if not pairs:
         raise DeclarationError(f"axis {axis!r} has no values")
     labelled: dict[str, Any] = {}
@@ -317,7 +338,7 @@ def label_of(value: object) -> str:
     raise DeclarationError(f"{value!r} has no label of its own; give labels with a dict: {{'label': value}}")
 
 
-def identifier_part(text: str) -> str:
+def identifier_part(text: object) -> str:
     """Spell any text in letters and digits, different texts differently.
 
     Letters and digits stand for themselves, except that ``Z`` is doubled; any other character becomes its
@@ -327,10 +348,10 @@ def identifier_part(text: str) -> str:
     Raises
     ------
     DeclarationError
-        The text is empty.
+        The text is empty, or no text.
     """
-    if not text:
-        raise DeclarationError("a label cannot be empty")
+    if not isinstance(text, str) or not text:
+        raise DeclarationError(f"{text!r} is no label; give a string of at least one character")
     return re.sub(
         r"[^A-Ya-z0-9]", lambda m: "ZZ" if m[0] == "Z" else f"Z{ord(m[0]):x}z", text, flags=re.ASCII
     )

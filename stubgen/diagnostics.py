@@ -7,6 +7,7 @@ Code that finds something wrong makes a :class:`Problem` with :func:`problem` an
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -107,6 +108,18 @@ CATALOGUE: dict[str, Entry] = {
         "{kernel} takes a {record} that differs from another class of that name in the same module",
         "rename one of the two classes",
     ),
+    "CS215": Entry(
+        "{kernel} cannot be built: {reason}",
+        "correct the function that makes it; the full text is in {log}",
+        "The function under @stubgen.family runs once for each combination, and what it returns is given "
+        "to the compiler. It, or something that it calls, raised an error.",
+    ),
+    "CS216": Entry(
+        "the family {family} leaves out every combination",
+        "return stubgen.kernel(...) for at least one, or do not declare it",
+        "A function that returns nothing leaves its combination out. If that is meant, for one architecture "
+        "say, put the whole family under an if.",
+    ),
     # CS3xx: compilation.
     "CS301": Entry(
         "{kernel} does not compile: {reason}",
@@ -177,6 +190,11 @@ CATALOGUE: dict[str, Entry] = {
         "{path} is in the way, and cute-stubgen did not write it",
         "move it, or choose another folder with --output",
     ),
+    # CS9xx: the tool itself.
+    "CS901": Entry(
+        "cute-stubgen failed: {error}",
+        "this is a defect of cute-stubgen; please report it with the full text in {log}",
+    ),
 }
 """Every code, in order."""
 
@@ -238,6 +256,12 @@ def problem(
         kernel=kernel,
         parameter=parameter,
     )
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Give a remark that names what may have been meant, empty if nothing comes close."""
+    close = difflib.get_close_matches(given, tuple(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def raise_if_any(problems: Iterable[Problem]) -> None:

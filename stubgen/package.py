@@ -48,6 +48,24 @@ def compare(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
     return Changes(tuple(added), tuple(changed), tuple(_stale(output, package, files)))
 
 
+def require_writable(output: Path) -> None:
+    """Find out, without writing, whether an output folder could be written; later is after much work.
+
+    Raises
+    ------
+    StubgenError
+        CS501 if it is certain that it could not.
+    """
+    with _reported(output):
+        existing = next(folder for folder in (output, *output.parents) if os.path.lexists(folder))
+        if not existing.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(existing))
+        if not os.access(existing, os.W_OK | os.X_OK):
+            read_only = os.statvfs(existing).f_flag & os.ST_RDONLY
+            code = errno.EROFS if read_only else errno.EACCES
+            raise OSError(code, os.strerror(code), str(existing))
+
+
 def commit(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
     """Make the output folder hold these files, all at once or not at all.
 
@@ -71,12 +89,12 @@ def commit(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
         if not changes:
             return changes
         _refuse_foreign(output, package, changes.changed)
-        output.mkdir(parents=True, exist_ok=True)
-        _sweep(output, package)
-        _replace_package(output, package, files, set(changes.removed))
-        for path, data in files.items():
-            if not path.startswith(f"{package}/") and _read(output / path) != data:
-                _replace_file(output / path, data)
+        with _created(output):
+            _sweep(output, package)
+            _replace_package(output, package, files, set(changes.removed))
+            for path, data in files.items():
+                if not path.startswith(f"{package}/") and _read(output / path) != data:
+                    _replace_file(output / path, data)
         return changes
 
 
@@ -223,6 +241,20 @@ def _sweep(output: Path, package: str) -> None:
 
 # ---------------------------------------------------------------------------------------------------------
 # Guards
+
+
+@contextlib.contextmanager
+def _created(folder: Path) -> Generator[None, None, None]:
+    """Create a folder with its parents, and take away what is empty of that if the work in it fails."""
+    created = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for path in created:
+                path.rmdir()
+        raise
 
 
 @contextlib.contextmanager

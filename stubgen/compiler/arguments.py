@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import types
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +17,7 @@ from cutlass.cute.runtime import (
     make_ptr,
 )
 
-from stubgen.compiler import dsl
+from stubgen.compiler import checks, dsl
 from stubgen.declare import Call, DeclarationError, Dim, PointerArg, StreamArg, TensorArg
 
 
@@ -34,9 +33,7 @@ def signature_of(fn: Any) -> inspect.Signature:
     """
     target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", None)  # noqa: B004
     if target is None or inspect.isclass(fn) or not dsl.is_jit(target):
-        raise DeclarationError(
-            f"{_describe(fn)} is no @cute.jit function, and no object whose __call__ is one"
-        )
+        raise DeclarationError(f"{_described(fn)} {_why_not_compiled(fn)}")
     try:
         return inspect.signature(target, eval_str=True)
     except Exception:  # an annotation may name what exists only for a type checker
@@ -55,6 +52,7 @@ def bind(call: Call) -> inspect.BoundArguments:
         The arguments do not fit the function's signature, or are wrong in themselves.
     """
     signature = signature_of(call.fn)
+    checks.options(call.options)
     try:
         bound = signature.bind_partial(*call.args, **call.kwargs)
     except TypeError as error:
@@ -62,9 +60,13 @@ def bind(call: Call) -> inspect.BoundArguments:
     build = _Builder()
     values: dict[str, Any] = {}
     missing: list[str] = []
+    wrong: list[str] = []
     for name, parameter in signature.parameters.items():
         if name in bound.arguments:
-            values[name] = build.parameter(parameter, bound.arguments[name])
+            try:
+                values[name] = build.parameter(parameter, bound.arguments[name])
+            except DeclarationError as error:
+                wrong += [f"argument {name!r}: {reason}" for reason in error.args]
         elif dsl.is_scalar_type(parameter.annotation) and parameter.default is parameter.empty:
             values[name] = parameter.annotation(0)
         elif parameter.default is parameter.empty and parameter.kind not in (
@@ -73,7 +75,9 @@ def bind(call: Call) -> inspect.BoundArguments:
         ):
             missing.append(name)
     if missing:
-        raise DeclarationError(f"no argument is given for {', '.join(missing)} of {_shown(signature)}")
+        wrong.append(f"no argument is given for {', '.join(missing)} of {_shown(signature)}")
+    if wrong:
+        raise DeclarationError(*wrong)
     return inspect.BoundArguments(signature, values)
 
 
@@ -99,9 +103,9 @@ class _Builder:
             case TensorArg():
                 return self._tensor(value)
             case PointerArg():
-                memspace = _memspace(value.device)
+                checks.pointer(value)
                 align = value.align or max(1, value.dtype.width // 8)
-                return make_ptr(value.dtype, align, memspace, assumed_align=align)
+                return make_ptr(value.dtype, align, _memspace(value.device), assumed_align=align)
             case StreamArg():
                 return make_fake_stream(use_tvm_ffi_env_stream=value.env)
             case Dim():
@@ -120,34 +124,26 @@ class _Builder:
                 return value
 
     def _tensor(self, arg: TensorArg) -> Any:
-        if not dsl.is_numeric_type(arg.dtype):
-            raise DeclarationError(f"{arg.dtype!r} is no element type; use one such as cutlass.Float32")
+        checks.tensor(arg)
         shape = tuple(map(self._extent, arg.shape))
         memspace = _memspace(arg.device)
         if arg.strides is not None:
-            if arg.order is not None:
-                raise DeclarationError("a tensor takes strides or order, not both")
-            if len(arg.strides) != len(shape):
-                raise DeclarationError(f"{len(arg.strides)} strides are given for {len(shape)} dimensions")
             strides = tuple(map(self._extent, arg.strides))
             return make_fake_tensor(arg.dtype, shape, strides, memspace=memspace, assumed_align=arg.align)
-        order = tuple(reversed(range(len(shape)))) if arg.order is None else arg.order
-        if sorted(order) != list(range(len(shape))):
-            raise DeclarationError(f"order={order} is no permutation of the {len(shape)} dimensions")
+        order = tuple(reversed(range(len(shape)))) if arg.order is None else tuple(arg.order)
         return make_fake_compact_tensor(
             arg.dtype, shape, stride_order=order, memspace=memspace, assumed_align=arg.align
         )
 
     def _extent(self, extent: Any) -> Any:
-        if isinstance(extent, Dim):
-            if extent not in self._symbols:
-                self._symbols[extent] = cute.sym_int(
-                    extent.bits, divisibility=extent.divisible_by, symbol=extent.name
-                )
-            return self._symbols[extent]
-        if isinstance(extent, bool) or not isinstance(extent, int | cute.SymInt):
-            raise DeclarationError(f"{extent!r} is no extent; give an integer or stubgen.dim(...)")
-        return extent
+        if not isinstance(extent, Dim):
+            return extent
+        checks.dim(extent)
+        if extent not in self._symbols:
+            self._symbols[extent] = cute.sym_int(
+                extent.bits, divisibility=extent.divisible_by, symbol=extent.name
+            )
+        return self._symbols[extent]
 
     def _sequence(self, value: Any, annotation: Any) -> Any:
         items = [
@@ -169,8 +165,6 @@ class _Builder:
 
 
 def _memspace(device: str) -> Any:
-    if device not in ("cuda", "cpu"):
-        raise DeclarationError(f"device is {device!r}; it must be 'cuda' or 'cpu'")
     return cutlass.AddressSpace.gmem if device == "cuda" else cutlass.AddressSpace.generic
 
 
@@ -198,9 +192,16 @@ def _is_type_annotation(annotation: Any) -> bool:
     return annotation is type or typing.get_origin(annotation) is type
 
 
-def _describe(fn: Any) -> str:
-    name = getattr(fn, "__qualname__", None) or f"an object of {type(fn).__qualname__}"
-    return f"{name} ({type(fn).__name__})" if not isinstance(fn, types.FunctionType) else name
+def _described(fn: Any) -> str:
+    return getattr(fn, "__qualname__", None) or f"an object of {type(fn).__qualname__}"
+
+
+def _why_not_compiled(fn: Any) -> str:
+    if inspect.isclass(fn):
+        return "is a class; export an object of it"
+    if dsl.is_kernel(fn):
+        return "is a @cute.kernel; export a @cute.jit function that launches it"
+    return "is no @cute.jit function, and no object whose __call__ is one"
 
 
 def _shown(signature: inspect.Signature) -> str:

@@ -68,6 +68,11 @@ def is_jit(fn: Any) -> bool:
     return getattr(fn, "_decorator_kind", None) == "jit"
 
 
+def is_kernel(fn: Any) -> bool:
+    """Tell whether a function is decorated with ``@cute.kernel``, and so runs on the GPU."""
+    return getattr(fn, "_decorator_kind", None) == "kernel"
+
+
 def is_constexpr(annotation: Any, name: str) -> bool:
     """Tell whether a parameter with this annotation is a compile-time constant."""
     return bool(is_arg_annotation_constexpr(annotation, name, 1, None))

@@ -20,6 +20,8 @@ class Settings(msgspec.Struct, frozen=True):
     """What kernels are told about the GPU while they are built."""
     log_dir: str
     """Folder for what the compiler prints and for full error texts."""
+    named_archs: tuple[str, ...] = ()
+    """All that the user names; the DSL has to know every one."""
 
 
 class ModuleJob(msgspec.Struct, frozen=True):

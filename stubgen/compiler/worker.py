@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import itertools
 import os
 import re
 import sys
+import textwrap
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 from cutlass.base_dsl.tvm_ffi_builder import spec
@@ -22,7 +24,7 @@ from stubgen.compiler import abi, arguments, dsl
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.jobs import Compiled, Declared, Expansion, ModuleJob, Outcome, Settings
 from stubgen.declare import Call, Declaration, DeclarationError, declared_in
-from stubgen.diagnostics import Problem, problem
+from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.model import Place, Variant
 
 
@@ -40,18 +42,18 @@ class Worker:
         self._imported: dict[str, tuple[Declaration, ...] | Problem] = {}
 
     def expand(self, module: ModuleJob) -> Expansion:
-        """Import a module and list what it declares."""
+        """Import a module, list what it declares, and check everything that needs no compiler."""
         if self._problems:
             return Expansion(problems=self._problems)
         with _contained(self._settings):
             declarations = self._declarations(module)
-        if isinstance(declarations, Problem):
-            return Expansion(problems=(declarations,))
-        found = [_declared(module, index, item) for index, item in enumerate(declarations)]
-        return Expansion(
-            declared=tuple(item for item in found if isinstance(item, Declared)),
-            problems=tuple(item for item in found if isinstance(item, Problem)),
-        )
+            if isinstance(declarations, Problem):
+                return Expansion(problems=(declarations,))
+            found = [self._checked(module, index, item) for index, item in enumerate(declarations)]
+        declared = tuple(item for item in found if isinstance(item, Declared))
+        problems = [item for item in found if isinstance(item, tuple)]
+        problems.append(_empty_families(module, declarations, found))
+        return Expansion(declared, tuple(itertools.chain.from_iterable(problems)))
 
     def compile(self, module: ModuleJob, declared: Declared, ir_path: str) -> Outcome:
         """Compile one declaration and write its host code, device code inside, as LLVM IR."""
@@ -64,8 +66,28 @@ class Worker:
             job = _Job(self._settings, declared)
             try:
                 return job.run(declarations[declared.index], ir_path)
-            except Exception as error:  # kernels run any code while they are built
-                return Outcome(problems=(job.explain(error),))
+            except (Exception, SystemExit) as error:  # kernels run any code while they are built
+                return Outcome(problems=job.explain(error))
+
+    def _checked(
+        self, module: ModuleJob, index: int, declaration: Declaration
+    ) -> Declared | tuple[Problem, ...] | None:
+        """Check one declaration; ``None`` for a combination that the family leaves out."""
+        place = Place(module.file, declaration.line)
+        if declaration.name is None:
+            return (problem("CS211", place=place),)
+        family, labels = declaration.family, dict(declaration.labels or {})
+        variant = Variant(family, labels) if family else None
+        declared = Declared(index, str(declaration.name), place, variant)
+        job = _Job(self._settings, declared)
+        try:
+            call = _built(declaration)
+            if call is None:
+                return None
+            arguments.bind(call)
+        except (Exception, SystemExit) as error:
+            return job.explain(error, "CS215")
+        return declared
 
     def _declarations(self, module: ModuleJob) -> tuple[Declaration, ...] | Problem:
         """Import a module, once a process, and collect what it declares."""
@@ -93,6 +115,9 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
                 wanted=">=4.8,<4.9",
             ),
         )
+    unknown = _unknown_archs(settings)
+    if unknown:
+        return unknown
     dsl.name_symbols_as_declared()
     if settings.arch is not None:
         dsl.set_arch(settings.arch)
@@ -101,6 +126,16 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
         dsl.answer_for_device(answers)
         answer_for_torch(answers)
     return ()
+
+
+def _unknown_archs(settings: Settings) -> tuple[Problem, ...]:
+    """Find architectures that the DSL does not know, among all that the user names."""
+    known = dsl.known_archs()
+    return tuple(
+        problem("CS103", arch=arch, hint=did_you_mean(arch, known), known=", ".join(known))
+        for arch in settings.named_archs
+        if arch not in known
+    )
 
 
 @contextlib.contextmanager
@@ -141,22 +176,29 @@ def _import(settings: Settings, module: ModuleJob) -> None:
 def _import_problem(settings: Settings, module: ModuleJob, error: BaseException) -> Problem:
     place = _place_in(error, settings.project) or Place(module.file, 1)
     if isinstance(error, DeclarationError):
-        return problem("CS210", place=place, reason=_one_line(error))
+        return problem("CS210", place=place, reason=str(error))
     return problem(
         "CS204",
         place=place,
         module=module.file,
-        error=f"{type(error).__name__}: {_one_line(error)}",
+        error=_core(error),
         file=module.file,
     )
 
 
-def _declared(module: ModuleJob, index: int, declaration: Declaration) -> Declared | Problem:
-    place = Place(module.file, declaration.line)
-    if declaration.name is None:
-        return problem("CS211", place=place)
-    variant = Variant(declaration.family, dict(declaration.labels or {})) if declaration.family else None
-    return Declared(index, declaration.name, place, variant)
+def _empty_families(
+    module: ModuleJob, declarations: Sequence[Declaration], found: Sequence[object]
+) -> tuple[Problem, ...]:
+    """Find families that leave out every combination, as one does that forgets to return."""
+    members: dict[tuple[str, int], list[object]] = {}
+    for declaration, item in zip(declarations, found, strict=True):
+        if declaration.family is not None:
+            members.setdefault((declaration.family, declaration.line), []).append(item)
+    return tuple(
+        problem("CS216", place=Place(module.file, line), family=family)
+        for (family, line), items in members.items()
+        if all(item is None for item in items)
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -215,20 +257,20 @@ class _Job:
         relative = _relative(file, self.settings.project)
         return Place(relative, code.co_firstlineno) if relative and code else None
 
-    def explain(self, error: Exception) -> Problem:
-        """Make a problem of whatever was raised, and keep the full text in a log file."""
+    def explain(self, error: BaseException, code: str = "CS301") -> tuple[Problem, ...]:
+        """Make problems of whatever was raised, and keep the full text in a log file."""
         place = self.declared.place
         if isinstance(error, DeclarationError):
-            return self._problem("CS210", place, reason=str(error))
+            return tuple(
+                self._problem("CS210", place, reason=f"{self.declared.name}: {r}") for r in error.args
+            )
         log = Path(self.settings.log_dir) / f"{self.declared.name}.log"
-        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-        code = "CS302" if isinstance(error, abi.UnknownSpecError) else "CS301"
-        return self._problem(
-            code,
-            _place_in(error, self.settings.project) or place,
-            reason=_core(error),
-            log=str(log),
-        )
+        with contextlib.suppress(OSError):  # the error itself is worth more than its log
+            log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        if isinstance(error, abi.UnknownSpecError):
+            code = "CS302"
+        where = _place_in(error, self.settings.project) or place
+        return (self._problem(code, where, reason=_core(error), log=str(log)),)
 
     def _problem(self, code: str, place: Place, **details: str) -> Problem:
         return problem(code, place=place, kernel=self.declared.name, **details)
@@ -238,7 +280,9 @@ def _built(declaration: Declaration) -> Call | None:
     call = declaration.build()
     if call is None or isinstance(call, Call):
         return call
-    raise DeclarationError(f"a family's function returns stubgen.kernel(...) or None, not {call!r}")
+    raise DeclarationError(
+        f"the family's function returns {call!r}; it must return stubgen.kernel(...) or None"
+    )
 
 
 def _function(fn: object) -> Callable[..., object]:
@@ -257,37 +301,65 @@ def _doc(fn: object) -> str:
 
 
 def _place_in(error: BaseException, project: str) -> Place | None:
-    """Find the innermost line of the project's own code that an error passed through."""
+    """Find the line of the project's own code that an error is about, or else passed through last."""
     if isinstance(error, SyntaxError) and error.filename:
         relative = _relative(error.filename, project)
         return Place(relative, error.lineno or 1) if relative else None
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        relative = _relative(frame.filename, project)
-        if relative and frame.lineno:
-            return Place(relative, frame.lineno)
+    pointed_at = _ARROW.search(_plain_text(error))
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if pointed_at:
+        frames.append((pointed_at["file"], int(pointed_at["line"])))
+    for file, line in reversed(frames):
+        relative = _relative(file, project)
+        if relative and line:
+            return Place(relative, line)
     return None
 
 
 def _relative(file: str, project: str) -> str | None:
     """Give a path relative to the project, or ``None`` if it is not the project's own code."""
-    if "site-packages" in file or not Path(file).is_absolute():
+    path = Path(file)
+    if "site-packages" in path.parts or not path.is_absolute() or path.is_relative_to(_TOOL):
         return None
-    try:
-        return Path(file).relative_to(project).as_posix()
-    except ValueError:
-        return None
+    return path.relative_to(project).as_posix() if path.is_relative_to(project) else None
 
 
+_TOOL = Path(__file__).parents[1]
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+# The DSL's errors begin with `error[CODE]: sentence`, and point at the source with `--> file:line:column`.
+# Of some it only says that the compiler has a problem, and tells which in an indented `error: ` below.
+_HEADLINE = re.compile(r"^error(?:\[(?P<code>\w+)\])?: (?P<text>.+)", re.MULTILINE)
+_DETAIL = re.compile(r"^ +error: (?P<text>.+(?:\n {8,}\S.*)*)", re.MULTILINE)
+_CAUSE = re.compile(r"^ *= note: Caused exception: (?P<text>.+)", re.MULTILINE)
+_ARROW = re.compile(r"^ *--> (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
+_WRAPPING = re.compile(r"^(?:Caused exception: |IR verification failed: |error: |unknown: |loc\(.*?\): )+")
+
+_LONGEST = 300
+"""What an error line may quote, in characters."""
 
 
 def _core(error: BaseException) -> str:
-    """Cut an error of the compiler's to the sentence that says what is wrong."""
-    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
-    if not lines:
-        return type(error).__name__
-    return next((line for line in lines if re.match(r"(?i)(\w*error\b|💥)", line)), lines[0])
+    """Cut an error to the sentence that says what is wrong."""
+    text = _plain_text(error)
+    headline = _HEADLINE.search(text)
+    if headline is None:
+        name = type(error).__name__
+        return _sentence(f"{name}: {text}" if text.strip() else name)
+    details = [detail["text"] for detail in _DETAIL.finditer(text)]
+    if headline["code"] == "INTERNAL" and details:
+        return _sentence(details[-1])
+    cause = _CAUSE.search(text)
+    if cause and cause["text"] not in headline["text"]:
+        return _sentence(f"{headline['text'].rstrip('.')}: {cause['text']}")
+    return _sentence(headline["text"])
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(_COLOUR.sub("", str(error)).split()) or type(error).__name__
+def _sentence(text: str) -> str:
+    """Put a sentence on one line, without a full stop, as another follows."""
+    bare = _WRAPPING.sub("", " ".join(text.split())).rstrip(".")
+    return textwrap.shorten(bare, _LONGEST, placeholder=" ...")
+
+
+def _plain_text(error: BaseException) -> str:
+    return _COLOUR.sub("", str(error))

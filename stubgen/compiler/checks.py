@@ -1,0 +1,134 @@
+"""Finds what is wrong in declared arguments, before the DSL fails over it or quietly takes it otherwise.
+
+Each function raises a :class:`~stubgen.declare.DeclarationError` with all that is wrong in one argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from cutlass import cute
+
+from stubgen.compiler import dsl
+from stubgen.declare import DeclarationError, Dim, PointerArg, TensorArg
+
+_Checked = TypeVar("_Checked")
+
+
+def _raises(find: Callable[[_Checked], Iterator[str]]) -> Callable[[_Checked], None]:
+    """Raise what a function finds."""
+
+    def check(value: _Checked) -> None:
+        found = tuple(find(value))
+        if found:
+            raise DeclarationError(*found)
+
+    return check
+
+
+def _tensor(arg: TensorArg) -> Iterator[str]:
+    yield from _element_type(arg.dtype)
+    yield from _alignment(arg.align, arg.dtype)
+    yield from _device(arg.device)
+    for extent in arg.shape:
+        yield from _extent(extent, least=1)
+    rank = len(arg.shape)
+    if arg.strides is not None and arg.order is not None:
+        yield "it has both strides and order; give one of them"
+    elif arg.strides is not None:
+        yield from _strides(arg.strides, rank)
+    elif arg.order is not None and not _is_permutation(arg.order, rank):
+        yield f"order={arg.order!r} is no permutation of {tuple(range(rank))}"
+
+
+def _pointer(arg: PointerArg) -> Iterator[str]:
+    yield from _element_type(arg.dtype)
+    yield from _alignment(arg.align, arg.dtype)
+    yield from _device(arg.device)
+
+
+def _dim(dim: Dim) -> Iterator[str]:
+    name: Any = dim.name
+    if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
+        yield f"a dim is called {name!r}, which is no identifier"
+    if not _is_integer(dim.divisible_by) or dim.divisible_by < 1:
+        yield f"dim {dim.name} has divisible_by={dim.divisible_by!r}; it must be a positive integer"
+    if dim.bits not in (32, 64):
+        yield f"dim {dim.name} has bits={dim.bits!r}; it must be 32 or 64"
+
+
+def _options(options: Any) -> Iterator[str]:
+    if not isinstance(options, str):
+        yield f"options={options!r} is no string"
+
+
+tensor = _raises(_tensor)
+pointer = _raises(_pointer)
+dim = _raises(_dim)
+options = _raises(_options)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Parts
+
+
+def _element_type(dtype: Any) -> Iterator[str]:
+    if not dsl.is_numeric_type(dtype) or not hasattr(dtype, "width"):
+        yield f"{_shown(dtype)} is no element type; use one such as cutlass.Float32"
+
+
+def _alignment(align: Any, dtype: Any) -> Iterator[str]:
+    if align is None:
+        return
+    width = getattr(dtype, "width", 8)
+    if not _is_integer(align) or align < 1 or align & (align - 1):
+        yield f"align={align!r} is no power of two"
+    elif isinstance(width, int) and align * 8 < width:
+        yield f"align={align} is less than an element takes, {width // 8} bytes"
+
+
+def _device(device: Any) -> Iterator[str]:
+    if device not in ("cuda", "cpu"):
+        yield f"device is {device!r}; it must be 'cuda' or 'cpu'"
+
+
+def _strides(strides: Any, rank: int) -> Iterator[str]:
+    if not isinstance(strides, tuple | list):
+        yield f"strides={strides!r} is no tuple"
+        return
+    if len(strides) != rank:
+        yield f"it has {len(strides)} strides for {rank} dimension{'s' * (rank != 1)}"
+    for stride in strides:
+        yield from _extent(stride, least=0)
+
+
+def _extent(extent: Any, *, least: int) -> Iterator[str]:
+    if isinstance(extent, Dim | cute.SymInt):
+        return
+    kind = "extent" if least else "stride"
+    if not _is_integer(extent):
+        yield f"{_shown(extent)} is no {kind}; give an integer or stubgen.dim(...)"
+    elif not least <= extent < 2**63:
+        yield f"{extent} is no {kind}; it must be at least {least} and fit into 64 bits"
+
+
+def _is_permutation(order: Any, rank: int) -> bool:
+    return (
+        isinstance(order, tuple | list)
+        and all(map(_is_integer, order))
+        and sorted(order) == list(range(rank))
+    )
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shown(value: Any) -> str:
+    """Show a value the way it was written, as far as that is known."""
+    if isinstance(value, Dim):
+        return f"stubgen.dim({value.name!r})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
+    return value.__qualname__ if isinstance(value, type) else repr(value)
