@@ -88,6 +88,8 @@ class TupleSlot(_Data, frozen=True, tag="tuple"):
     items: tuple[Slot, ...]
     record: str | None = None
     """Name of the :class:`Record` whose fields the items are, if it has one."""
+    fields: tuple[str, ...] = ()
+    """Names of the items, if they are those of a record."""
 
 
 Slot: TypeAlias = (

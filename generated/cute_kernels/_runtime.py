@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -91,7 +91,10 @@ def native(prototype: _Function) -> _Function:
 
 
 def keywords(
-    target: Callable[..., None], *, unpack: Sequence[str] = ()
+    target: Callable[..., None],
+    *,
+    unpack: Sequence[str] = (),
+    pointers: Mapping[int, tuple[str, int, str]] | None = None,
 ) -> Callable[[_Function], _Function]:
     """Replace a function without a body by a call of ``target`` that takes the body's keywords and defaults.
 
@@ -101,11 +104,15 @@ def keywords(
         The compiled function; it takes everything by position, in the order of the prototype.
     unpack
         Parameters that hold dataclasses, which the compiled function takes as tuples.
+    pointers
+        Positions of pointers, with dtype, alignment in bytes and device; a tensor may be given there too.
     """
 
     def wrap(prototype: _Function) -> _Function:
         function: Any = make_kwargs_wrapper_from_signature(
-            target, inspect.signature(prototype), map_dataclass_to_tuple=list(unpack)
+            _taking_tensors(target, pointers) if pointers else target,
+            inspect.signature(prototype),
+            map_dataclass_to_tuple=list(unpack),
         )
         function.__signature__ = inspect.signature(prototype)
         function.__name__ = prototype.__name__
@@ -116,3 +123,31 @@ def keywords(
         return function  # type: ignore[no-any-return]
 
     return wrap
+
+
+def _taking_tensors(
+    target: Callable[..., None], pointers: Mapping[int, tuple[str, int, str]]
+) -> Callable[..., None]:
+    """Let a function take tensors where it takes pointers; it is passed the addresses of their data."""
+
+    def call(*arguments: Any) -> None:
+        passed = list(arguments)
+        for index, expected in pointers.items():
+            if hasattr(passed[index], "__dlpack__"):
+                passed[index] = _address(passed[index], index, *expected)
+        target(*passed)
+
+    return call
+
+
+def _address(given: Any, index: int, dtype: str, alignment: int, device: str) -> int:
+    """Give the address of a tensor's data, after checking what the compiled function cannot see of it."""
+    tensor: Any = tvm_ffi.from_dlpack(given)
+    if str(tensor.dtype) != dtype:
+        raise TypeError(f"Mismatched type on argument #{index}: a tensor of {tensor.dtype}, expected {dtype}")
+    if tensor.device.type != device:
+        raise ValueError(f"Mismatched device on argument #{index}: {tensor.device}, expected {device}")
+    address = int(tensor.data_ptr())
+    if address % alignment:
+        raise ValueError(f"Misaligned data on argument #{index}: expected alignment of {alignment} bytes")
+    return address

@@ -201,7 +201,7 @@ def host_tuple(operands: tuple[Tensor, tuple[Tensor, float]], out: Tensor, /) ->
 def host_affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
     """out = factor * x + shift, elementwise; without a shift, out = factor * x.
 
-    arguments: (float32, shape (n,), CPU; float32; None)
+    arguments: (x: float32, shape (n,), CPU; factor: float32; shift: None)
     out: float32, shape (n,), CPU
 
     Source: kernels/host.py
@@ -210,7 +210,7 @@ def host_affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
 def host_powers(series: tuple[Tensor, float, Literal[3], Literal[True]], out: Tensor, /) -> None:
     """out = factor * (x ± x**2 + x**3 ± ...), elementwise, with as many terms as frozen.
 
-    series: (float32, shape (n,), CPU; float32; 3, fixed; True, fixed)
+    series: (x: float32, shape (n,), CPU; factor: float32; terms: 3, fixed; alternate: True, fixed)
     out: float32, shape (n,), CPU
 
     Source: kernels/host.py
@@ -241,6 +241,7 @@ def host_shape_mixed(shape: tuple[Literal[4], int, int], out: Tensor, /) -> None
     shape: integers (4, n0, n1)
     out: int64, shape (4,), CPU
 
+    Sizes: n1 has 64 bits.
     Source: kernels/host.py
     """
 

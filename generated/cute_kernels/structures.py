@@ -113,7 +113,7 @@ def affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
 
     Parameters
     ----------
-    arguments : (float32, shape (n,), CUDA; float32; None)
+    arguments : (x: float32, shape (n,), CUDA; factor: float32; shift: None)
         x, factor and shift.
     out : float32, shape (n,), CUDA
         Output.
@@ -130,7 +130,7 @@ def moving_average(window: tuple[Tensor, float, Literal[8], Literal[True]], out:
 
     Parameters
     ----------
-    window : (float32, shape (n,), CUDA; float32; 8, fixed; True, fixed)
+    window : (signal: float32, shape (n,), CUDA; gain: float32; width: 8, fixed; wrap: True, fixed)
         The signal, the gain, and the constants.
     out : float32, shape (n,), CUDA
         Output; not the same memory as the signal.

@@ -94,7 +94,7 @@ class Reader:
             return TupleSlot(items)
         record = _record(type(value), fields)
         self.records[record.name] = record
-        return TupleSlot(items, record.name)
+        return TupleSlot(items, record.name, fields)
 
 
 def _tensor(param: Any) -> TensorSlot:
@@ -119,7 +119,7 @@ def _pointer(value: Any) -> PointerSlot:
         return PointerSlot()
     generic = value.memspace == type(value.memspace).generic
     return PointerSlot(
-        dtype=value.dtype.__name__.lower(),
+        dtype=dsl.tvm_ffi_dtype(value.dtype),
         alignment=getattr(value, "_assumed_align", None),
         device="cpu" if generic else "cuda",
     )

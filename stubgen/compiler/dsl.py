@@ -27,6 +27,7 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (ffi_builder, "attach_ffi_func"),
     (converter, "ConverterContext"),
     (converter, "AcceptableNumericTypesForScalar"),
+    (converter, "NumericToTVMFFIDtype"),
     (converter.ConverterContext, "alloc_or_reuse_symint_var"),
     (dsl_cuda, "get_device_attribute"),
     (HardwareInfo, "get_max_active_clusters"),
@@ -86,6 +87,12 @@ def is_numeric_type(value: Any) -> bool:
 def is_scalar_type(value: Any) -> bool:
     """Tell whether this is a number type that an argument can be passed as by value."""
     return isinstance(value, type) and value in converter.AcceptableNumericTypesForScalar
+
+
+def tvm_ffi_dtype(numeric: Any) -> str | None:
+    """Give tvm-ffi's name for a number type, or ``None`` if it has none."""
+    name = converter.NumericToTVMFFIDtype.get(numeric)
+    return None if name is None else str(name)
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stubgen.model import ConstantSlot, Kernel, Library, Module, NoneSlot, Parameter, Slot, TupleSlot
+from stubgen.model import (
+    ConstantSlot,
+    Kernel,
+    Library,
+    Module,
+    NoneSlot,
+    Parameter,
+    ScalarSlot,
+    Slot,
+    TupleSlot,
+)
 from stubgen.render import cpp_comments, cpp_types
 from stubgen.render.cpp_structs import Member, ModuleStructs, Struct, library_structs
 from stubgen.render.layout import cpp_call, cpp_head
@@ -132,6 +142,9 @@ def _argument(slot: Slot, text: str, structs: Mapping[TupleSlot, Struct]) -> str
             return "nullptr"
         case ConstantSlot():
             return cpp_types.constant(slot)
+        case ScalarSlot(dtype="uint64"):
+            # tvm-ffi refuses the upper half of the range; the compiled function takes it as negative.
+            return f"static_cast<std::int64_t>({text})"
         case TupleSlot() if slot in structs:
             at = {m.index: f"{text}.{m.name}" for m in structs[slot].members}
             return _rebuilt(slot, at, structs)

@@ -73,6 +73,8 @@ def _element_type(slot: Slot, *, hidden: bool) -> str:
     match slot:
         case TensorSlot():
             return "tvm::ffi::Tensor"
+        case ScalarSlot(dtype="uint64") if hidden:
+            return "std::int64_t"  # with the same bits: tvm-ffi has no other integer
         case ScalarSlot(dtype=dtype):
             return scalar_type(dtype)
         case PointerSlot() | StreamSlot():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from stubgen.model import (
@@ -22,6 +23,7 @@ from stubgen.model import (
 )
 from stubgen.render.layout import wrapped
 
+_NUMBERED = re.compile(r"s\d+$")
 _BITS = {"bool": 8, "bfloat16": 16}
 
 
@@ -94,9 +96,9 @@ def notes(
         What to say of kernels that take their stream from the environment.
     """
     sentences: list[str] = []
-    multiples = _multiples(kernel.parameters)
-    if multiples:
-        sentences.append(f"Sizes: {', '.join(multiples)}.")
+    sizes = _size_facts(kernel.parameters)
+    if sizes:
+        sentences.append(f"Sizes: {', '.join(sizes)}.")
     fixed = [f"{item.name}={item.value}" for item in (*kernel.frozen, *hidden)]
     if fixed:
         sentences.append(f"Compiled with {', '.join(fixed)}.")
@@ -127,9 +129,11 @@ def describe(slot: Slot) -> str:
             return "CUDA stream"
         case ShapeSlot(extents=extents):
             return f"integers {_extents(extents)}"
-        case TupleSlot(items=items):
-            inner = "; ".join(map(describe, items))
-            return f"({inner})"
+        case TupleSlot(items=items, fields=fields):
+            shown = list(map(describe, items))
+            if fields:
+                shown = [f"{field}: {text}" for field, text in zip(fields, shown, strict=True)]
+            return f"({'; '.join(shown)})"
 
 
 def _tensor(slot: TensorSlot) -> str:
@@ -137,7 +141,7 @@ def _tensor(slot: TensorSlot) -> str:
     if slot.strides is not None and not _row_major(slot.shape, slot.strides):
         parts.append(f"strides {_extents(slot.strides)}")
     parts.append(_device(slot.device))
-    if slot.alignment is not None and slot.alignment * 8 > _element_bits(slot.dtype):
+    if slot.alignment is not None and slot.alignment * 8 > max(8, _element_bits(slot.dtype)):
         parts.append(f"{slot.alignment}-byte aligned")
     return ", ".join(parts)
 
@@ -177,17 +181,18 @@ def _element_bits(dtype: str) -> int:
     return int(digits or 8)
 
 
-def _multiples(parameters: tuple[Parameter, ...]) -> list[str]:
-    """List what sizes have to be divisible by, each once."""
+def _size_facts(parameters: tuple[Parameter, ...]) -> list[str]:
+    """List what sizes have to be divisible by, and which may be large; each once.
+
+    Strides that the DSL numbers have 64 bits unless somebody asks otherwise, and are not listed for that.
+    """
     symbols: dict[str, Symbol] = {}
     for parameter in parameters:
         for symbol in _symbols(parameter.slot):
             symbols.setdefault(symbol.name, symbol)
-    return [
-        f"{symbol.name} is a multiple of {symbol.divisible_by}"
-        for symbol in symbols.values()
-        if symbol.divisible_by > 1
-    ]
+    multiples = [f"{s.name} is a multiple of {s.divisible_by}" for s in symbols.values() if s.divisible_by > 1]
+    wide = [f"{s.name} has 64 bits" for s in symbols.values() if s.bits == 64 and not _NUMBERED.match(s.name)]
+    return [*multiples, *wide]
 
 
 def _symbols(slot: Slot) -> list[Symbol]:

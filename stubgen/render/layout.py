@@ -32,12 +32,12 @@ def cpp_head(head: str, parameters: Sequence[str]) -> str:
 
 
 def cpp_call(head: str, arguments: Sequence[str]) -> str:
-    """Lay out a call in the body of a C or C++ function; arguments that are calls get lines of their own."""
+    """Lay out a call in the body of a C or C++ function; if an argument has parts, each gets its own line."""
     line = f"  {head}({', '.join(arguments)});"
     if len(line) <= WIDTH:
         return line
     parts = [f"{argument}," for argument in arguments[:-1]] + [f"{arguments[-1]});"]
-    if any("(" in argument for argument in arguments):
+    if any(" " in argument for argument in arguments):
         return f"  {head}(\n{_cpp_lines(parts, indent=6)}"
     filled = wrapped(" ".join(parts), width=WIDTH - 6)
     return f"  {head}(\n{_cpp_lines(filled, indent=6)}"

@@ -11,6 +11,7 @@ from stubgen.model import (
     Kernel,
     Library,
     Module,
+    PointerSlot,
     Record,
     Slot,
     TupleSlot,
@@ -159,7 +160,13 @@ def _positional(_module: Module, kernel: Kernel) -> _Function:
 def _keyword(module: Module, kernel: Kernel) -> _Function:
     dataclasses = {record.name for record in module.records if record.kind == "dataclass"}
     unpacked = [p.name for p in kernel.parameters if python_types.holds_dataclass(p.slot, dataclasses)]
+    pointers = {
+        index: (p.slot.dtype, p.slot.alignment or 1, p.slot.device or "cuda")
+        for index, p in enumerate(kernel.parameters)
+        if isinstance(p.slot, PointerSlot) and p.slot.dtype is not None
+    }
     extra = [f"unpack={unpacked!r}".replace("'", '"')] if unpacked else []
+    extra += [f"pointers={pointers!r}".replace("'", '"')] if pointers else []
     items = python_types.keyword_items(kernel.parameters)
     return _Function(
         kernel.name,

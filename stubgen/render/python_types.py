@@ -34,7 +34,7 @@ def type_of(slot: Slot, *, records: bool) -> str:
         What was compiled.
     records
         Whether a NamedTuple or dataclass is shown as its class, as keyword functions take it, or as the plain
-        tuple that the compiled function takes.
+        tuple that the compiled function takes. They also take a tensor for a pointer of known type.
     """
     match slot:
         case TensorSlot():
@@ -45,8 +45,8 @@ def type_of(slot: Slot, *, records: bool) -> str:
             return "None"
         case ConstantSlot(value=value):
             return _constant_type(value)
-        case PointerSlot():
-            return "Pointer"
+        case PointerSlot(dtype=dtype):
+            return "Pointer | Tensor" if records and dtype is not None else "Pointer"
         case StreamSlot():
             return "Stream"
         case ShapeSlot(extents=extents):

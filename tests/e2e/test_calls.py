@@ -225,3 +225,19 @@ def test_no_python_frame_stands_between(host: Any) -> None:
     assert issubclass(kind, tvm_ffi.Function)
     assert "__call__" not in vars(kind)
     assert kind.__call__ is tvm_ffi.Function.__call__
+
+
+def test_a_tensor_does_for_a_pointer_by_keyword_and_is_checked(kw: Any) -> None:
+    o = torch.zeros(1)
+    values = f32(1.0, 10.0, 100.0, 1000.0)
+    kw.host_pointer(values[1:], count=3, out=o)
+    check(o, 3210.0)
+    kw.host_pointer(p=np.array([5, 6], dtype=np.float32), count=2, out=o)
+    check(o, 17.0)
+    kw.host_pointer(values.data_ptr(), 1, o)
+    check(o, 1.0)
+    with pytest.raises(TypeError, match="argument #0.*float64, expected float32"):
+        kw.host_pointer(values.double(), 1, o)
+    misaligned = torch.zeros(9, dtype=torch.uint8)[1:].view(torch.uint8)
+    with pytest.raises(TypeError, match="argument #0"):
+        kw.host_pointer(misaligned, 1, o)

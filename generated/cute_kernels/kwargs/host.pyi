@@ -184,7 +184,7 @@ def host_tuple(operands: tuple[Tensor, tuple[Tensor, float]], out: Tensor) -> No
 def host_affine(arguments: HostAffine, out: Tensor) -> None:
     """out = factor * x + shift, elementwise; without a shift, out = factor * x.
 
-    arguments: (float32, shape (n,), CPU; float32; None)
+    arguments: (x: float32, shape (n,), CPU; factor: float32; shift: None)
     out: float32, shape (n,), CPU
 
     Source: kernels/host.py
@@ -193,13 +193,13 @@ def host_affine(arguments: HostAffine, out: Tensor) -> None:
 def host_powers(series: HostPowers, out: Tensor) -> None:
     """out = factor * (x ± x**2 + x**3 ± ...), elementwise, with as many terms as frozen.
 
-    series: (float32, shape (n,), CPU; float32; 3, fixed; True, fixed)
+    series: (x: float32, shape (n,), CPU; factor: float32; terms: 3, fixed; alternate: True, fixed)
     out: float32, shape (n,), CPU
 
     Source: kernels/host.py
     """
 
-def host_pointer(p: Pointer, count: int, out: Tensor) -> None:
+def host_pointer(p: Pointer | Tensor, count: int, out: Tensor) -> None:
     """out[0] = p[0] + 2 * p[1] + ... + count * p[count - 1].
 
     p: address of float32, CPU, 4-byte aligned
@@ -224,6 +224,7 @@ def host_shape_mixed(shape: tuple[Literal[4], int, int], out: Tensor) -> None:
     shape: integers (4, n0, n1)
     out: int64, shape (4,), CPU
 
+    Sizes: n1 has 64 bits.
     Source: kernels/host.py
     """
 

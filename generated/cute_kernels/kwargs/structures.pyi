@@ -62,7 +62,7 @@ def affine(arguments: Affine, out: Tensor) -> None:
 
     Parameters
     ----------
-    arguments : (float32, shape (n,), CUDA; float32; None)
+    arguments : (x: float32, shape (n,), CUDA; factor: float32; shift: None)
         x, factor and shift.
     out : float32, shape (n,), CUDA
         Output.
@@ -77,7 +77,7 @@ def moving_average(window: Window, out: Tensor) -> None:
 
     Parameters
     ----------
-    window : (float32, shape (n,), CUDA; float32; 8, fixed; True, fixed)
+    window : (signal: float32, shape (n,), CUDA; gain: float32; width: 8, fixed; wrap: True, fixed)
         The signal, the gain, and the constants.
     out : float32, shape (n,), CUDA
         Output; not the same memory as the signal.
@@ -87,7 +87,7 @@ def moving_average(window: Window, out: Tensor) -> None:
     Source: kernels/structures.py
     """
 
-def load(source: Pointer, n: int, out: Tensor) -> None:
+def load(source: Pointer | Tensor, n: int, out: Tensor) -> None:
     """Copy n elements from a pointer to the start of out, and fill the rest with zeros.
 
     Parameters

@@ -265,6 +265,7 @@ inline void host_shape_static(const tvm::ffi::Shape& shape, tvm::ffi::TensorView
 /// @param shape integers (4, n0, n1).
 /// @param out   int64, shape (4,), CPU.
 ///
+/// Sizes: n1 has 64 bits.
 /// Source: kernels/host.py
 inline void host_shape_mixed(const tvm::ffi::Shape& shape, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_shape_mixed, shape, out);
