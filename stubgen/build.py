@@ -6,8 +6,11 @@ other says how it differs.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -142,12 +145,22 @@ def _arch(settings: Config) -> str | None:
 
 def _log_folder(project: Path) -> Path:
     """Give the folder for what the compiler prints; one for each project, so that runs do not mix."""
-    folder = Path(platformdirs.user_log_dir("cute-stubgen")) / project.name
+    key = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
+    folder = Path(platformdirs.user_log_dir("cute-stubgen")) / f"{project.name}-{key}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _remove_old_logs(folder)
     except OSError:
         folder = Path(tempfile.mkdtemp(prefix="cute-stubgen-logs-"))
     return folder
+
+
+def _remove_old_logs(folder: Path) -> None:
+    """Keep a day's logs: every run adds some, and another run may be writing its own right now."""
+    for log in folder.glob("*.log"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - log.stat().st_mtime > 24 * 60 * 60:
+                log.unlink()
 
 
 def _versions(compiler: Toolchain) -> Versions:

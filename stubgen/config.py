@@ -12,7 +12,7 @@ import msgspec
 from stubgen import names
 from stubgen.devices import builtin_profile
 from stubgen.diagnostics import StubgenError, did_you_mean, problem
-from stubgen.model import DeviceProfile
+from stubgen.model import DeviceProfile, Place
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -105,7 +105,7 @@ def _table(file: Path) -> Any:
     try:
         tool: Any = tomllib.loads(text).get("tool", {})
     except tomllib.TOMLDecodeError as error:
-        raise _invalid(file.name, error) from None
+        raise _malformed(file.name, str(error)) from None
     try:
         return msgspec.convert(tool, dict[str, Any]).get("cute-stubgen", {})
     except msgspec.ValidationError:
@@ -136,8 +136,16 @@ def _keys(path: str) -> tuple[str, ...]:
     return table.__struct_encode_fields__
 
 
-def _invalid(file: str, reason: object) -> StubgenError:
-    return StubgenError(problem("CS101", file=file, reason=reason))
+def _malformed(file: str, reason: str) -> StubgenError:
+    """Take the place out of tomllib's message: ``Invalid value (at line 2, column 11)``."""
+    at = re.search(r" \(at line (\d+), column \d+\)$", reason)
+    if at is None:
+        return _invalid(file, reason)
+    return _invalid(file, reason[: at.start()], Place(file, int(at[1])))
+
+
+def _invalid(file: str, reason: object, place: Place | None = None) -> StubgenError:
+    return StubgenError(problem("CS101", place=place, file=file, reason=reason))
 
 
 def device_profile(config: Config, arch: str) -> DeviceProfile | None:

@@ -266,7 +266,8 @@ class _Job:
             )
         log = Path(self.settings.log_dir) / f"{self.declared.name}.log"
         with contextlib.suppress(OSError):  # the error itself is worth more than its log
-            log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+            text = "".join(traceback.format_exception(error))
+            log.write_text(_COLOUR.sub("", text), encoding="utf-8")
         if isinstance(error, abi.UnknownSpecError):
             code = "CS302"
         where = _place_in(error, self.settings.project) or place
