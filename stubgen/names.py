@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import sys
 
 _C_AND_CPP = frozenset(
     # Keywords and alternative tokens, and macros of headers that the generated ones include.
@@ -30,6 +31,11 @@ _MACRO = re.compile(
 
 _USED_BY_STUBS = frozenset({"Literal", "Pointer", "Stream", "Tensor", "bool", "float", "int", "tuple"})
 """Names that the stubs refer to at the level where kernels are defined."""
+
+_OTHERS_PACKAGES = frozenset({"cuda", "cupy", "cutlass", "jax", "numpy", "stubgen", "torch", "tvm_ffi"})
+"""What programs that call kernels import beside the generated package."""
+
+_OTHERS_NAMESPACES = frozenset({"main", "std", "tvm"})
 
 _MODULE_ATTRIBUTES = frozenset({"annotations"})
 
@@ -60,6 +66,8 @@ def why_no_kernel(name: str) -> str | None:
         return "it is a keyword in Python"
     if is_reserved_in_c(name):
         return "C or C++ keeps it for itself"
+    if looks_like_macro(name):
+        return "a header of the C library may define a macro of that name"
     if name in _USED_BY_STUBS or name in _MODULE_ATTRIBUTES:
         return "the generated stubs use it"
     if name.startswith("_"):
@@ -75,4 +83,8 @@ def why_no_package(name: str) -> str | None:
         return "it has capital letters"
     if keyword.iskeyword(name) or is_reserved_in_c(name) or hasattr(builtins, name):
         return "Python, C or C++ keeps it for itself"
+    if name in sys.stdlib_module_names or name in _OTHERS_PACKAGES:
+        return "it would hide another Python package"
+    if name in _OTHERS_NAMESPACES:
+        return "it is a C++ namespace or function already"
     return "a leading underscore would make it private" if name.startswith("_") else None

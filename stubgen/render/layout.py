@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -76,18 +77,18 @@ def docstring(lines: Sequence[str], indent: str) -> str:
     The lines come from users. Backslashes and quotes are escaped where Python would read them; all the rest
     stays as it is, so that the docstring reads in the file as it does in ``help()``.
     """
-    safe = [_escaped(line.rstrip()) for line in lines]
-    if safe and safe[-1].endswith('"'):
-        safe[-1] = safe[-1][:-1] + '\\"'
-    if len(safe) <= 1:
-        return f'{indent}"""{"".join(safe)}"""'
+    if len(lines) <= 1:
+        text = _escaped("".join(lines).rstrip(), quotes=r'"{3,}|"+$')
+        return f'{indent}"""{text}"""'
+    safe = [_escaped(line.rstrip(), quotes=r'"{3,}') for line in lines]
     rest = "\n".join(f"{indent}{line}" if line else "" for line in safe[1:])
     return f'{indent}"""{safe[0]}\n{rest}\n{indent}"""'
 
 
-def _escaped(line: str) -> str:
+def _escaped(line: str, *, quotes: str) -> str:
+    """Escape backslashes, what cannot be printed, and the double quotes that a pattern matches."""
     printable = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode()
         for char in line.replace("\\", "\\\\").expandtabs()
     )
-    return printable.replace('"""', '\\"\\"\\"')
+    return re.sub(quotes, lambda match: '\\"' * len(match[0]), printable)
