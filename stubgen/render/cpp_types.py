@@ -168,7 +168,7 @@ def parameter_names(written: list[str], taken: Collection[str] = ()) -> list[str
     for name in written:
         own = "".join(c if c.isascii() else f"u{ord(c):x}" for c in name)
         while _is_unusable(own) or own in taken or (own != name and own in others):
-            own = own.lstrip("_") + "_" if own.startswith("_") else own + "_"
+            own = (own.lstrip("_") or "argument") + "_" if own.startswith("_") else own + "_"
         others.add(own)
         spelled.append(own)
     return spelled

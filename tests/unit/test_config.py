@@ -1,0 +1,129 @@
+"""The configuration: what is read, and what each mistake is answered with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stubgen import config
+from stubgen.config import Config
+from stubgen.devices import builtin_profile
+from stubgen.diagnostics import Problem, StubgenError
+
+
+def load(folder: Path, text: str, **overrides: object) -> Config:
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+    return config.load(folder, **overrides)
+
+
+def refused(folder: Path, text: str, **overrides: object) -> Problem:
+    with pytest.raises(StubgenError) as caught:
+        load(folder, text, **overrides)
+    (found,) = caught.value.problems
+    return found
+
+
+def test_without_a_file_or_a_table_everything_has_its_default(tmp_path: Path) -> None:
+    assert config.load(tmp_path) == Config()
+    assert load(tmp_path, "") == Config()
+    assert load(tmp_path, "[tool.other]\nx = 1") == Config()
+
+
+def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
+    text = '[tool.cute-stubgen]\npackage = "mine"\narchs = ["sm_80"]\noutput = "out"'
+    found = load(tmp_path, text, package=None, archs=("sm_90a",), output="elsewhere", kernels=())
+    assert (found.package, found.archs, found.output) == ("mine", ("sm_90a",), "elsewhere")
+    assert found.kernels == ("kernels",), "an empty list on the command line is none"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('tool = "x"', "tool is no table"),
+        ("[tool]\ncute-stubgen = 3", "Expected a table, got `int` - at tool.cute-stubgen"),
+        ('[tool.cute-stubgen]\nkernel = ["k"]', "unknown key 'kernel' (did you mean kernels?)"),
+        ("[tool.cute-stubgen]\nzzz = 1", "unknown key 'zzz' - at tool.cute-stubgen"),
+        (
+            '[tool.cute-stubgen]\nkernels = "k"',
+            "Expected an array, got a string - at tool.cute-stubgen.kernels",
+        ),
+        ("[tool.cute-stubgen]\narchs = [3]", "Expected a string, got `int` - at tool.cute-stubgen.archs[0]"),
+        (
+            '[tool.cute-stubgen]\ntoolchain = "gcc"',
+            "'gcc' is none of zig, system - at tool.cute-stubgen.toolchain",
+        ),
+        ('[tool.cute-stubgen]\nhost = "z80"', "'z80' is none of x86-64-v2, x86-64-v3, native"),
+        ('[tool.cute-stubgen.devices.sm_90a]\nsm-count = "x"', "Expected `int`, got a string"),
+        ("[tool.cute-stubgen.devices.sm_90a]\nsm-count = 0", "Expected `int` >= 1"),
+        (
+            "[tool.cute-stubgen.devices.sm_90a]\nsm_count = 1",
+            "unknown key 'sm_count' (did you mean sm-count?)",
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_said_in_its_own_words(tmp_path: Path, text: str, reason: str) -> None:
+    found = refused(tmp_path, text)
+    assert found.code == "CS101"
+    assert reason in found.message
+    assert "$" not in found.message
+
+
+def test_a_malformed_file_is_reported_at_its_line(tmp_path: Path) -> None:
+    found = refused(tmp_path, "[tool.cute-stubgen]\n\noutput = x")
+    assert (found.code, str(found.place)) == ("CS101", "pyproject.toml:3")
+    assert "Invalid value; " in str(found)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(StubgenError, match="CS101"):
+        config.load(tmp_path)
+
+
+def test_what_the_file_says_must_hold_even_where_it_is_overridden(tmp_path: Path) -> None:
+    assert refused(tmp_path, "[tool.cute-stubgen]\narchs = [3]", archs=("sm_90a",)).code == "CS101"
+
+
+@pytest.mark.parametrize("package", ["No", "no-good", "", "torch"])
+def test_a_bad_package_name_is_refused(tmp_path: Path, package: str) -> None:
+    assert refused(tmp_path, f'[tool.cute-stubgen]\npackage = "{package}"').code == "CS104"
+
+
+def test_the_project_is_the_nearest_folder_with_a_pyproject(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert config.find_project(inner) == inner
+    (tmp_path / "pyproject.toml").touch()
+    assert config.find_project(inner) == tmp_path
+    (tmp_path / "a" / "pyproject.toml").touch()
+    assert config.find_project(inner) == tmp_path / "a"
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Device profiles
+
+
+def test_a_device_keeps_what_the_file_does_not_say(tmp_path: Path) -> None:
+    text = "[tool.cute-stubgen.devices.sm_90a]\nsm-count = 114\nmax-active-clusters = {1 = 114, 2 = 57}"
+    found = config.device_profile(load(tmp_path, text), "sm_90a")
+    builtin = builtin_profile("sm_90a")
+    assert found is not None
+    assert builtin is not None
+    assert (found.sm_count, found.max_active_clusters) == (114, {1: 114, 2: 57})
+    assert (found.name, found.l2_cache) == (builtin.name, builtin.l2_cache)
+
+
+def test_an_architecture_without_a_profile_needs_every_value(tmp_path: Path) -> None:
+    loaded = load(tmp_path, '[tool.cute-stubgen.devices.sm_107a]\nsm-count = 3\nname = "New"')
+    assert config.device_profile(loaded, "sm_107f") is None
+    with pytest.raises(
+        StubgenError, match=r"devices\.sm_107a lacks max-active-clusters, shared-memory-per-sm"
+    ):
+        config.device_profile(loaded, "sm_107a")
+
+
+def test_a_cluster_size_is_a_number(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "[tool.cute-stubgen.devices.sm_90a.max-active-clusters]\ntwo = 3")
+    with pytest.raises(StubgenError, match="no cluster size"):
+        config.device_profile(loaded, "sm_90a")

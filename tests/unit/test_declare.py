@@ -1,0 +1,239 @@
+"""Declarations: labels, names of members, and what is refused where it is written."""
+
+from __future__ import annotations
+
+import keyword
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import stubgen as sg
+from stubgen import declare
+from stubgen.declare import Call, Declaration, DeclarationError, Dim, StreamArg, identifier_part, label_of
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+values = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start without declarations, and leave none."""
+    monkeypatch.setattr(declare, "_declared", [])
+
+
+def declared() -> tuple[Declaration, ...]:
+    return declare.declared_in(__file__)
+
+
+def function(*_: object, **__: object) -> None:
+    """Stand for a kernel; declarations do not look at it."""
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Labels
+
+
+@given(texts, texts)
+def test_different_texts_have_different_labels(first: str, second: str) -> None:
+    assert (identifier_part(first) == identifier_part(second)) == (first == second)
+
+
+@given(texts)
+def test_a_label_can_follow_a_letter_in_an_identifier_and_has_no_underscore(text: str) -> None:
+    label = identifier_part(text)
+    name = f"k__{label}"
+    assert name.isidentifier()
+    assert name.isascii()
+    assert not keyword.iskeyword(name)
+    assert "_" not in label
+
+
+@given(st.lists(texts, min_size=1), st.lists(texts, min_size=1))
+def test_joined_labels_can_be_told_apart(first: list[str], second: list[str]) -> None:
+    joined = ["_".join(map(identifier_part, labels)) for labels in (first, second)]
+    assert (joined[0] == joined[1]) == (first == second)
+
+
+@given(values)
+def test_every_plain_value_has_a_label(value: object) -> None:
+    assert f"k__{label_of(value)}".isidentifier() or value == ""
+
+
+@given(st.integers() | st.floats(allow_nan=False), st.integers() | st.floats(allow_nan=False))
+def test_different_numbers_have_different_labels(first: float, second: float) -> None:
+    if str(first) != str(second):
+        assert label_of(first) != label_of(second)
+
+
+class Float8E4M3FN:
+    """Stand for a dtype."""
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (Float8E4M3FN, "float8e4m3fn"),
+        (4096, "4096"),
+        (-1, "m1"),
+        (0.5, "0p5"),
+        (1e-05, "1em05"),
+        (1e20, "1e20"),
+        (True, "true"),
+        (None, "none"),
+        ("relu", "relu"),
+        ("two words", "twoZ20zwords"),
+        ("Z", "ZZ"),
+    ],
+)
+def test_labels_read_like_the_values(value: object, label: str) -> None:
+    assert label_of(value) == label
+
+
+@pytest.mark.parametrize("value", [object(), [1], {}, ("a",)])
+def test_other_values_need_a_label_of_their_own(value: object) -> None:
+    with pytest.raises(DeclarationError, match="give labels with a dict"):
+        label_of(value)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Families
+
+
+def test_members_are_all_combinations_the_last_axis_fastest() -> None:
+    @sg.family(dtype=[Float8E4M3FN], size=[4, 8], mode={"fast": object(), "exact": None})
+    def scale(dtype: object, size: int, mode: object) -> Call:
+        return sg.kernel(function, dtype, size, mode=mode)
+
+    assert [d.name for d in declared()] == [
+        "scale__float8e4m3fn_4_fast",
+        "scale__float8e4m3fn_4_exact",
+        "scale__float8e4m3fn_8_fast",
+        "scale__float8e4m3fn_8_exact",
+    ]
+    last = declared()[-1]
+    assert (last.family, last.labels) == ("scale", {"dtype": "float8e4m3fn", "size": "8", "mode": "exact"})
+    call = last.build()
+    assert isinstance(call, Call)
+    assert (call.args, call.kwargs) == ((Float8E4M3FN, 8), {"mode": None}), "each member builds with its own"
+
+
+def test_a_family_without_axes_has_one_member() -> None:
+    @sg.family()
+    def alone() -> None: ...
+
+    assert [d.family for d in declared()] == ["alone"]
+
+
+def test_the_decorated_function_stays_what_it_was() -> None:
+    def build(size: int) -> None: ...
+
+    assert sg.family("named", size=[1])(build) is build
+    assert declared()[0].name == "named__1"
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        ({"x": []}, "axis 'x' has no values"),
+        ({"x": {}}, "axis 'x' has no values"),
+        ({"x": [1, 1]}, "labelled '1', 1 and 1"),
+        ({"x": [1, True, "1"]}, "labelled '1', 1 and '1'"),
+        ({"x": "abc"}, "axis 'x' is 'abc'; give a list"),
+        ({"x": 3}, "axis 'x' is 3; give a list"),
+        ({"x": {3: 4}}, "3 is no label"),
+        ({"x": {"": 4}}, "'' is no label"),
+        ({"y": [1]}, "does not take the axes of its family (y)"),
+        ({"x": [1], "y": [1]}, "does not take the axes of its family (x, y)"),
+        ({}, "does not take the axes of its family (none)"),
+    ],
+)
+def test_wrong_axes_are_refused_where_they_are_written(axes: dict[str, Any], words: str) -> None:
+    def build(x: object) -> None: ...
+
+    with pytest.raises(DeclarationError) as caught:
+        sg.family(**axes)(build)
+    assert words in str(caught.value)
+    assert declared() == ()
+
+
+def test_a_family_has_to_be_called() -> None:
+    with pytest.raises(DeclarationError, match=r"function is no name; write @stubgen\.family\(axis="):
+        sg.family(function)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("thing", [3, Float8E4M3FN, lambda: None])
+def test_a_family_decorates_a_function_of_its_axes(thing: Any) -> None:
+    with pytest.raises(DeclarationError):
+        sg.family(x=[1])(thing)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Exports
+
+
+def test_an_export_keeps_what_was_written_and_where() -> None:
+    sg.export(function, 1, b=2, options="--opt-level 2")
+    here = Path(__file__).read_text().splitlines()
+    (found,) = declared()
+    assert (found.name, found.family, found.labels) == ("function", None, None)
+    assert here[found.line - 1].strip().startswith("sg.export(function, 1")
+    assert found.build() == found.build()
+    call = found.build()
+    assert isinstance(call, Call)
+    assert (call.fn, call.args, call.kwargs, call.options) == (function, (1,), {"b": 2}, "--opt-level 2")
+
+
+@pytest.mark.parametrize(
+    ("fn", "name", "public"),
+    [(function, "other", "other"), (object(), None, None), (object(), "given", "given"), (function, "", "")],
+)
+def test_the_public_name_is_the_given_one_or_else_the_functions_own(
+    fn: object, name: str | None, public: str | None
+) -> None:
+    sg.export(fn, name=name)
+    assert declared()[0].name == public
+
+
+def test_a_parameter_may_be_called_fn() -> None:
+    sg.export(function, fn=3)
+    call = declared()[0].build()
+    assert isinstance(call, Call)
+    assert call.kwargs == {"fn": 3}
+
+
+def test_declarations_of_other_files_are_not_mixed_in() -> None:
+    sg.export(function)
+    assert declare.declared_in("/elsewhere.py") == ()
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Arguments
+
+
+def test_dims_of_one_name_are_different_sizes() -> None:
+    first, second = sg.dim("n"), sg.dim("n")
+    assert first != second
+    assert len({first, second}) == 2
+
+
+def test_helpers_record_without_looking() -> None:
+    dim = sg.dim("n", divisible_by=8, bits=64)
+    assert (dim.name, dim.divisible_by, dim.bits) == ("n", 8, 64)
+    tensor = sg.tensor("any dtype", dim, 4, align=16, order=[1, 0], device="cpu")
+    assert tensor.shape == (dim, 4)
+    assert (tensor.dtype, tensor.order, tensor.strides, tensor.align, tensor.device) == (
+        "any dtype",
+        [1, 0],
+        None,
+        16,
+        "cpu",
+    )
+    assert isinstance(dim, Dim)
+    assert (sg.stream(), sg.env_stream()) != (StreamArg(False), StreamArg(True)), "compared by identity"
+    assert (sg.stream().env, sg.env_stream().env) == (False, True)
+    assert sg.pointer(int).device == "cuda"

@@ -1,0 +1,88 @@
+"""Names: what cannot be a kernel or a package, and why."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stubgen import names
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "no identifier"),
+        ("two words", "no identifier"),
+        ("1st", "no identifier"),
+        ("größe", "no identifier"),
+        ("a-b", "no identifier"),
+        ("a\n", "no identifier"),
+        ("class", "keyword in Python"),
+        ("None", "keyword in Python"),
+        ("int", "C or C++"),
+        ("namespace", "C or C++"),
+        ("co_await", "C or C++"),
+        ("errno", "C or C++"),
+        ("INT8_MAX", "C or C++"),
+        ("__init__", "C or C++"),
+        ("_Bool", "C or C++"),
+        ("M_PI", "macro"),
+        ("SEEK_SET", "macro"),
+        ("Tensor", "stubs use it"),
+        ("Literal", "stubs use it"),
+        ("tuple", "stubs use it"),
+        ("annotations", "stubs use it"),
+        ("_hidden", "private"),
+    ],
+)
+def test_no_kernel_can_be_called(name: str, reason: str) -> None:
+    assert reason in (names.why_no_kernel(name) or "nothing wrong")
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "RMSNorm", "softmax__float16_4096", "match", "type", "x", "gemm_nt", "relu2", "print"]
+)
+def test_kernels_can_be_called(name: str) -> None:
+    assert names.why_no_kernel(name) is None
+
+
+@given(st.text(min_size=1, max_size=8))
+def test_what_is_accepted_as_a_kernel_can_be_defined(name: str) -> None:
+    if names.why_no_kernel(name) is None:
+        (node,) = ast.parse(f"def {name}(): ...").body
+        assert isinstance(node, ast.FunctionDef)
+        assert node.name == name, "Python does not normalise it to another"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "no identifier"),
+        ("my-kernels", "no identifier"),
+        ("a.b", "no identifier"),
+        ("Kernels", "capital letters"),
+        ("lambda", "keeps it"),
+        ("namespace", "keeps it"),
+        ("print", "keeps it"),
+        ("json", "hide another Python package"),
+        ("torch", "hide another Python package"),
+        ("stubgen", "hide another Python package"),
+        ("std", "namespace"),
+        ("_mine", "private"),
+    ],
+)
+def test_no_package_can_be_called(name: str, reason: str) -> None:
+    assert reason in (names.why_no_package(name) or "nothing wrong")
+
+
+@pytest.mark.parametrize("name", ["cute_kernels", "flash2", "k"])
+def test_packages_can_be_called(name: str) -> None:
+    assert names.why_no_package(name) is None
+
+
+def test_no_module_of_the_standard_library_can_be_hidden() -> None:
+    assert [name for name in sys.stdlib_module_names if names.why_no_package(name) is None] == []
