@@ -164,6 +164,8 @@ def _admits_scalar(dtype: str, value: object) -> bool:
 
 
 def _admits_extent(extent: int | Symbol, value: object) -> bool:
+    if type(value) is not int:
+        return False
     if isinstance(extent, Symbol):
-        return type(value) is int and -(2 ** (extent.bits - 1)) <= value < 2 ** (extent.bits - 1)
+        return -(2 ** (extent.bits - 1)) <= value < 2 ** (extent.bits - 1)
     return value == extent

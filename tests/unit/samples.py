@@ -1,0 +1,101 @@
+"""Hypothesis strategies for the model."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from stubgen import model
+
+identifiers = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+integers = st.integers(-(2**63), 2**64 - 1)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+devices = st.sampled_from(["cuda", "cpu"])
+dtypes = st.sampled_from(["bool", "int8", "uint64", "float16", "bfloat16", "float64", "float4_e2m1fnx2"])
+
+symbols = st.builds(
+    model.Symbol, identifiers, st.sampled_from([32, 64]), divisible_by=st.integers(1, 2**31 - 1)
+)
+extents = st.tuples() | st.lists(st.integers(1, 2**62) | symbols, max_size=4).map(tuple)
+defaults = st.builds(
+    model.Default,
+    st.none()
+    | st.booleans()
+    | integers
+    | finite
+    | texts
+    | st.lists(st.none() | st.booleans() | integers | finite, max_size=3).map(tuple),
+)
+
+leaves = st.one_of(
+    st.builds(
+        model.TensorSlot,
+        dtypes,
+        extents,
+        st.none() | extents,
+        st.none() | st.sampled_from([1, 16, 128]),
+        devices,
+    ),
+    st.builds(model.ScalarSlot, dtypes, st.integers(1, 64)),
+    st.builds(model.ShapeSlot, extents),
+    st.just(model.NoneSlot()),
+    st.builds(model.ConstantSlot, st.booleans() | integers | finite),
+    st.builds(model.PointerSlot, st.none() | dtypes, st.none() | st.just(16), st.none() | devices),
+    st.just(model.StreamSlot()),
+)
+slots = st.recursive(
+    leaves,
+    lambda inner: st.builds(model.TupleSlot, st.lists(inner, max_size=3).map(tuple), st.none() | identifiers),
+    max_leaves=6,
+)
+
+places = st.builds(model.Place, texts, st.integers(1, 10**6))
+parameters = st.builds(
+    model.Parameter,
+    identifiers,
+    slots,
+    st.sampled_from(["positional_only", "positional_or_keyword", "keyword_only"]),
+    st.none() | defaults,
+)
+kernels = st.builds(
+    model.Kernel,
+    name=identifiers,
+    module=identifiers,
+    parameters=st.lists(parameters, max_size=3).map(tuple),
+    abi=texts,
+    place=places,
+    doc=texts,
+    source=st.none() | places,
+    frozen=st.lists(st.builds(model.Frozen, identifiers, texts), max_size=2).map(tuple),
+    env_streams=st.lists(identifiers, max_size=2).map(tuple),
+    has_device_code=st.booleans(),
+    arch=st.none() | st.just("sm_90a"),
+    options=texts,
+    variant=st.none() | st.builds(model.Variant, identifiers, st.dictionaries(identifiers, identifiers)),
+)
+records = st.builds(
+    model.Record,
+    identifiers,
+    st.sampled_from(["namedtuple", "dataclass"]),
+    st.lists(st.builds(model.Field, identifiers, st.none() | defaults), max_size=3).map(tuple),
+    texts,
+)
+modules = st.builds(
+    model.Module,
+    identifiers,
+    texts,
+    st.lists(kernels, max_size=2).map(tuple),
+    st.lists(records, max_size=2).map(tuple),
+    texts,
+)
+counts = st.integers(1, 2**40)
+profiles = st.builds(
+    model.DeviceProfile, texts, counts, st.dictionaries(counts, counts, max_size=3), *[counts] * 6
+)
+libraries = st.builds(
+    model.Library,
+    identifiers,
+    st.lists(modules, max_size=2).map(tuple),
+    st.builds(model.Versions, texts, texts, texts, texts),
+    st.dictionaries(identifiers, profiles, max_size=2),
+)

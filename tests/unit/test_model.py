@@ -1,0 +1,88 @@
+"""The model: pure data that survives JSON."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from stubgen import manifest
+from stubgen.model import (
+    ConstantSlot,
+    Default,
+    Kernel,
+    Library,
+    Module,
+    Parameter,
+    Place,
+    ScalarSlot,
+    Versions,
+    from_json,
+    to_json,
+)
+from tests.unit.samples import libraries
+
+patient = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=60)
+
+
+@patient
+@given(libraries)
+def test_a_library_survives_json_unchanged(library: Library) -> None:
+    data = to_json(library)
+    again = from_json(data)
+    assert again == library
+    assert repr(again) == repr(library), "1, 1.0 and True are equal, but not the same"
+    assert to_json(again) == data
+
+
+@patient
+@given(libraries)
+def test_a_manifest_gives_back_library_and_hashes(library: Library) -> None:
+    data = manifest.encode(library, {"b": b"2", "a": b"1"})
+    read = msgspec.json.decode(data, type=manifest.Manifest)
+    assert read.library == library
+    assert list(read.files) == ["a", "b"]
+    assert len(read.files["a"]) == 64
+
+
+def library_of(default: Default) -> Library:
+    parameter = Parameter("x", ScalarSlot("float32"), default=default)
+    kernel = Kernel("k", "m", (parameter,), "k(x: float32)", Place("k.py", 1))
+    return Library("p", (Module("m", "k.py", (kernel,)),), Versions("1", "2", "3", "4"), {})
+
+
+@pytest.mark.parametrize("value", [True, 1, 1.0, 0, False, "", None, (), (1, 1.0, True, None)])
+def test_values_keep_their_type(value: bool | int | float | str | tuple[int, ...] | None) -> None:
+    (kernel,) = from_json(to_json(library_of(Default(value)))).kernels
+    default = kernel.parameters[0].default
+    assert default is not None
+    assert repr(default.value) == repr(value)
+
+
+def test_models_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        ConstantSlot(1).value = 2  # type: ignore[misc]
+
+
+def test_fields_of_another_version_are_refused() -> None:
+    data = to_json(library_of(Default(None))).replace(b'"package"', b'"pack": 1, "package"', 1)
+    with pytest.raises(msgspec.ValidationError, match="pack"):
+        from_json(data)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"library": {}}', "\0"])
+def test_a_manifest_of_another_version_is_none(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "manifest.json"
+    assert manifest.read(file) is None
+    file.write_text(text)
+    assert manifest.read(file) is None
+
+
+def test_the_model_needs_neither_the_dsl_nor_the_disk() -> None:
+    code = "import sys, stubgen.model; print('cutlass' in sys.modules, 'tvm_ffi' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

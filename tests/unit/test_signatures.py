@@ -1,0 +1,206 @@
+"""Binding an author's signature to what the compiler made of it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stubgen.model import (
+    ConstantSlot,
+    Default,
+    Frozen,
+    NoneSlot,
+    Parameter,
+    PointerSlot,
+    ScalarSlot,
+    ShapeSlot,
+    Slot,
+    StreamSlot,
+    Symbol,
+    TensorSlot,
+    TupleSlot,
+)
+from stubgen.signatures import Argument, AuthorKind, AuthorParameter, admits, bind
+from tests.unit.samples import defaults, identifiers, slots
+
+F32 = ScalarSlot("float32")
+I32 = ScalarSlot("int32")
+X = TensorSlot("float32", (Symbol("n"),))
+
+
+def written(*specs: str | AuthorParameter, **given_defaults: Any) -> tuple[AuthorParameter, ...]:
+    """Read parameters as in a signature: ``"a", "*args", "b"``; what follows a star is keyword-only."""
+    kind: AuthorKind = "positional_or_keyword"
+    parameters: list[AuthorParameter] = []
+    for spec in specs:
+        if isinstance(spec, AuthorParameter):
+            parameters.append(spec)
+        elif spec == "*":
+            kind = "keyword_only"
+        elif spec.startswith("**"):
+            parameters.append(AuthorParameter(spec[2:], "var_keyword"))
+        elif spec.startswith("*"):
+            parameters.append(AuthorParameter(spec[1:], "var_positional"))
+            kind = "keyword_only"
+        else:
+            default = Default(given_defaults[spec]) if spec in given_defaults else None
+            parameters.append(AuthorParameter(spec, kind, default))
+    return tuple(parameters)
+
+
+def bound(author: tuple[AuthorParameter, ...], **arguments: Slot | None) -> tuple[Parameter, ...]:
+    return bind(author, tuple(Argument(name, slot) for name, slot in arguments.items())).parameters
+
+
+def shown(parameters: tuple[Parameter, ...]) -> str:
+    """Show parameters the way Python shows a signature, which also checks that they are one."""
+    kinds = {
+        "positional_only": inspect.Parameter.POSITIONAL_ONLY,
+        "positional_or_keyword": inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        "keyword_only": inspect.Parameter.KEYWORD_ONLY,
+    }
+    items = [
+        inspect.Parameter(
+            p.name, kinds[p.kind], default=p.default.value if p.default else inspect.Parameter.empty
+        )
+        for p in parameters
+    ]
+    return str(inspect.Signature(items))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# bind
+
+
+def test_a_default_stays_where_the_slot_admits_it() -> None:
+    author = written("x", "scale", "count", "bias", scale=1.0, count=2, bias=None)
+    assert shown(bound(author, x=X, scale=F32, count=I32, bias=NoneSlot())) == (
+        "(x, scale=1.0, count=2, bias=None)"
+    )
+    assert shown(bound(author, x=X, scale=F32, count=I32, bias=X)) == "(x, scale, count, bias)"
+
+
+def test_a_default_before_a_required_parameter_is_dropped() -> None:
+    author = written("a", "b", "c", "d", a=1.0, b=1.0, c="no number", d=1.0)
+    assert shown(bound(author, a=F32, b=F32, c=F32, d=F32)) == "(a, b, c, d=1.0)"
+
+
+def test_keyword_only_parameters_leave_gaps_as_they_like() -> None:
+    author = written("a", "*", "b", "c", "d", a=1.0, b=2.0, d=3.0)
+    assert shown(bound(author, a=F32, b=F32, c=F32, d=F32)) == "(a=1.0, *, b=2.0, c, d=3.0)"
+
+
+def test_an_environment_stream_is_no_parameter_and_makes_no_gap() -> None:
+    author = written("x", "scale", "stream", scale=1.0)
+    found = bind(author, (Argument("x", X), Argument("scale", F32), Argument("stream", None)))
+    assert shown(found.parameters) == "(x, scale=1.0)"
+    assert found.env_streams == ("stream",)
+
+
+def test_a_passed_stream_is_a_parameter() -> None:
+    author = written("x", "stream", stream=None)
+    assert shown(bound(author, x=X, stream=StreamSlot())) == "(x, stream=None)"
+
+
+def test_constexpr_parameters_are_frozen_and_gone() -> None:
+    author = (*written("x"), AuthorParameter("size", frozen="4096"), *written("y"))
+    found = bind(author, (Argument("x", X), Argument("y", X)))
+    assert shown(found.parameters) == "(x, y)"
+    assert found.frozen == (Frozen("size", "4096"),)
+
+
+def test_variadic_arguments_stay_in_their_place_without_keywords() -> None:
+    author = written("out", "*xs", "scale", scale=1.0)
+    found = bound(author, out=X, _vararg0=X, _vararg1=X, scale=F32)
+    assert [p.kind for p in found] == [
+        "positional_or_keyword",
+        "positional_only",
+        "positional_only",
+        "keyword_only",
+    ]
+    assert [p.name for p in found] == ["out", "_vararg0", "_vararg1", "scale"]
+    assert found[-1].default == Default(1.0)
+
+
+def test_a_default_before_variadic_arguments_is_dropped() -> None:
+    author = written("out", "*xs", out=None)
+    assert [p.default for p in bound(author, out=NoneSlot(), _vararg0=X)] == [None, None]
+
+
+def test_variadic_keywords_are_keywords() -> None:
+    author = written("x", "**more")
+    assert shown(bound(author, x=X, bias=X)) == "(x, *, bias)"
+
+
+def test_a_parameter_that_its_author_calls_vararg_is_his() -> None:
+    author = written("_vararg0", _vararg0=1.0)
+    assert shown(bound(author, _vararg0=F32)) == "(_vararg0=1.0)"
+
+
+def test_positional_only_parameters_stay_so() -> None:
+    author = (AuthorParameter("a", "positional_only"), *written("b"))
+    assert shown(bound(author, a=X, b=X)) == "(a, /, b)"
+
+
+@given(
+    st.lists(
+        st.tuples(identifiers, slots | st.none(), st.none() | defaults, st.booleans()),
+        unique_by=lambda item: item[0],
+        max_size=6,
+    )
+)
+def test_what_is_bound_is_a_signature_in_the_order_of_the_abi(items: list[Any]) -> None:
+    positional = [item for item in items if not item[3]]
+    ordered = [*positional, *(item for item in items if item[3])]
+    author = tuple(
+        AuthorParameter(name, "keyword_only" if keyword else "positional_or_keyword", default)
+        for name, _, default, keyword in ordered
+    )
+    found = bind(author, tuple(Argument(name, slot) for name, slot, _, _ in ordered))
+    shown(found.parameters)
+    assert [p.name for p in found.parameters] == [name for name, slot, _, _ in ordered if slot is not None]
+    assert all(p.default is None or admits(p.slot, p.default.value) for p in found.parameters)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# admits
+
+BOXES = TupleSlot((I32, NoneSlot(), TupleSlot((F32,))))
+
+
+@pytest.mark.parametrize(
+    ("slot", "yes", "no"),
+    [
+        (X, [], [None, 1, 1.0, ()]),
+        (NoneSlot(), [None], [0, False, (), ""]),
+        (ScalarSlot("bool"), [True, False], [0, 1, 1.0, None, "x"]),
+        (ScalarSlot("int8"), [-128, 127, True], [-129, 128, 1.0, None, "1"]),
+        (ScalarSlot("uint8"), [0, 255], [-1, 256]),
+        (I32, [-(2**31), 2**31 - 1], [2**31, -(2**31) - 1, 0.5]),
+        (ScalarSlot("uint32"), [0, 2**32 - 1], [2**32, -1]),
+        (ScalarSlot("int64"), [-(2**63), 2**63 - 1], [2**63]),
+        (ScalarSlot("uint64"), [0, 2**63 - 1], [2**63, -1]),
+        (F32, [1, 1.5, -math.inf, math.nan, True], [None, "1", (1.0,)]),
+        (ScalarSlot("bfloat16"), [1, 1.5], [None]),
+        (ConstantSlot(1), [1], [True, 1.0, 2, None]),
+        (ConstantSlot(True), [True], [1, False]),
+        (ConstantSlot(1.0), [1.0], [1, True, 2.0]),
+        (PointerSlot(), [None, 0, 2**63 - 1], [-1, 2**63, True, 1.0]),
+        (StreamSlot(), [None, 0, 1], [-1, True, "x"]),
+        (ShapeSlot((4, Symbol("n"))), [(4, 8), (4, -1), (4, 2**31 - 1)], [(5, 8), (4,), [4, 8], (4, 2**31)]),
+        (ShapeSlot((Symbol("n", 64),)), [(2**62,)], [(2**63,), (True,), (1.0,)]),
+        (ShapeSlot((4,)), [(4,)], [(4.0,), (True,), 4]),
+        (ShapeSlot((1,)), [(1,)], [(True,), (1.0,)]),
+        (ShapeSlot(()), [()], [(1,), None]),
+        (BOXES, [(1, None, (2.0,))], [(1, None, 2.0), (1, 1, (2.0,)), (1, None), None]),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, list) else "",
+)
+def test_a_slot_admits_what_the_compiled_function_accepts(slot: Slot, yes: list[Any], no: list[Any]) -> None:
+    assert [value for value in yes if not admits(slot, value)] == []
+    assert [value for value in no if admits(slot, value)] == []
