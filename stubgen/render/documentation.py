@@ -190,7 +190,9 @@ def _size_facts(parameters: tuple[Parameter, ...]) -> list[str]:
     for parameter in parameters:
         for symbol in _symbols(parameter.slot):
             symbols.setdefault(symbol.name, symbol)
-    multiples = [f"{s.name} is a multiple of {s.divisible_by}" for s in symbols.values() if s.divisible_by > 1]
+    multiples = [
+        f"{s.name} is a multiple of {s.divisible_by}" for s in symbols.values() if s.divisible_by > 1
+    ]
     wide = [f"{s.name} has 64 bits" for s in symbols.values() if s.bits == 64 and not _NUMBERED.match(s.name)]
     return [*multiples, *wide]
 

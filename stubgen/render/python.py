@@ -61,10 +61,9 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
     entries = [_Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules]
     context = {
         "package": library.package,
-        "entries": [entry for entry in entries if "." not in entry.name],
+        "doc": docstring(_contents(library.package, entries), ""),
         "children": _children(entries, ""),
         "own_names": python_types.OWN_NAMES,
-        "width": max((len(e.name) for e in entries), default=0),
     }
     files = {
         f"{path}/__init__.py": fill(f"{template}.py.j2", **context),
@@ -76,6 +75,21 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
         for suffix in (".py", ".pyi"):
             files[f"{path}/{folder.replace('.', '/')}/__init__{suffix}"] = text
     return files
+
+
+def _contents(package: str, entries: list[_Entry]) -> list[str]:
+    """Give the package's docstring, with a line for each module; the summaries are the users' own words."""
+    shown = [entry for entry in entries if "." not in entry.name]
+    width = max((len(entry.name) for entry in shown), default=0)
+    return [
+        "CuTe DSL kernels, compiled ahead of time.",
+        "",
+        "Functions take their arguments by position, at the cost of a native call. "
+        f"The package ``{package}.kwargs``",
+        "has the same functions with keywords and defaults.",
+        *([""] if shown else []),
+        *(f"{entry.name.ljust(width)}  {entry.summary}" for entry in shown),
+    ]
 
 
 def _folders(entries: list[_Entry]) -> set[str]:

@@ -1,0 +1,255 @@
+"""Rendering: nothing that users write escapes from where it is put, and what is printed can be read back."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+import re
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stubgen import names
+from stubgen.model import (
+    Default,
+    Frozen,
+    Kernel,
+    Library,
+    Module,
+    NoneSlot,
+    Parameter,
+    Place,
+    ScalarSlot,
+    ShapeSlot,
+    Symbol,
+    TensorSlot,
+    TupleSlot,
+    Versions,
+)
+from stubgen.render import documentation, python_types, render
+from stubgen.render.cpp_types import parameter_names
+from stubgen.render.layout import WIDTH, call_like, docstring, wrapped
+from tests.unit.samples import defaults, identifiers, slots
+
+# Everything but what ends a line: documentation is rendered line by line.
+lines = st.text(max_size=30).map(lambda text: "".join(text.splitlines()))
+nasty = st.text("\"\\'{}\t #n\0\x1b\x7f\u200b\ud800N", max_size=12)
+
+
+def read_back(source: str) -> object:
+    """Evaluate a docstring, indented as it stands in a function."""
+    (function,) = ast.parse(f"def f():\n{source}\n    x = 1\n").body
+    assert isinstance(function, ast.FunctionDef)
+    assert len(function.body) == 2, "the docstring ends where it should"
+    statement = function.body[0]
+    assert isinstance(statement, ast.Expr)
+    return ast.literal_eval(statement.value)
+
+
+def plain(line: str) -> str:
+    """What a docstring keeps of a line; tabs before characters that get escaped may be wider."""
+    return re.sub(r"\s+", " ", line).strip()
+
+
+@settings(max_examples=400)
+@given(st.lists(lines | nasty, max_size=4))
+def test_a_docstring_reads_as_it_was_written(text: list[str]) -> None:
+    found = read_back(docstring(text, "    "))
+    assert isinstance(found, str)
+    read = found.splitlines() if len(text) <= 1 else found.split("\n")[:-1]
+    assert [plain(line) for line in read or [""]] == [plain(line) for line in text or [""]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"',
+        '""',
+        '"""',
+        '""""',
+        'ends with "',
+        'ends with """',
+        "ends with \\",
+        'ends with \\"',
+        '\\"""',
+        '"""; import os; """',
+        "\\N{BULLET} \\x41 \\u0041",
+        "'''",
+        "{braces} {{ jinja }} {% if %} {# #}",
+        "naïve café ✓ 数",
+    ],
+)
+def test_hostile_text_stays_inside_the_docstring(text: str) -> None:
+    assert read_back(docstring([text], "    ")) == text
+    assert read_back(docstring([text, "", text], "    ")) == f"{text}\n\n    {text}\n    "
+
+
+def test_control_characters_do_not_reach_the_file() -> None:
+    source = docstring(["a\0b\x1b[31mc\u2028d\u202ee\ud800f"], "")
+    assert source.isprintable()
+    assert ast.literal_eval(source) == "a\0b\x1b[31mc\u2028d\u202ee\ud800f"
+
+
+def test_a_docstring_is_as_readable_in_the_file_as_in_help() -> None:
+    text = ['say "hi" to C:\\temp', "", 'and "bye"']
+    assert docstring(text, "  ") == '  """say "hi" to C:\\\\temp\n\n  and "bye"\n  """'
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Python
+
+
+@given(defaults)
+def test_a_default_is_printed_as_python_reads_it(default: Default) -> None:
+    assert repr(ast.literal_eval(python_types.literal(default))) == repr(default.value)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, (math.inf, 1), (math.nan,)])
+def test_infinities_and_nan_are_printed_as_python_reads_them(value: float | tuple[float, ...]) -> None:
+    text = python_types.literal(Default(value))
+    assert repr(eval(text, {"float": float})) == repr(value)
+
+
+@given(slots)
+def test_a_type_can_be_parsed_and_its_imports_are_found(slot: object) -> None:
+    for records in (True, False):
+        text = python_types.type_of(slot, records=records)  # type: ignore[arg-type]
+        used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        own, literal = python_types.names_in([text])
+        assert own == used & set(python_types.OWN_NAMES)
+        assert literal == ("Literal" in used)
+        if not records:
+            assert used - own - {"Literal"} <= set(dir(builtins))
+
+
+def test_a_call_is_broken_only_if_it_has_to_be() -> None:
+    short = call_like("def f", ["a: int", "/"], " -> None:")
+    assert short == "def f(a: int, /) -> None:"
+    long = call_like("def f", ["a" * 60 + ": int", "b" * 60 + ": int"], " -> None:")
+    assert long == f"def f(\n    {'a' * 60}: int,\n    {'b' * 60}: int,\n) -> None:"
+    assert call_like("f" * WIDTH, [], "") == "f" * WIDTH + "()"
+
+
+@given(st.text("ab -,", max_size=60), st.integers(5, 20))
+def test_wrapping_loses_no_word(text: str, width: int) -> None:
+    assert " ".join(wrapped(text, width=width, hanging=2)).split() == text.split()
+
+
+# ---------------------------------------------------------------------------------------------------------
+# C and C++
+
+
+@given(
+    st.lists(
+        st.sampled_from(["_", "__", "___", "_A", "A", "int", "int_", "größe", "grxfcxdfe", "NULL", "M_PI"])
+        | st.from_regex(r"[^\W\d]\w{0,3}", fullmatch=True).filter(str.isidentifier),
+        unique=True,
+        max_size=8,
+    )
+)
+def test_names_in_c_are_valid_and_differ(written: list[str]) -> None:
+    spelled = parameter_names(written)
+    assert len(set(spelled)) == len(written)
+    for name in spelled:
+        assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+        assert not names.is_reserved_in_c(name)
+
+
+@given(st.lists(identifiers, unique=True, max_size=5))
+def test_names_that_are_valid_in_c_stay_as_they_are(written: list[str]) -> None:
+    kept = [name for name in written if not names.is_reserved_in_c(name)]
+    assert parameter_names(kept) == kept
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Documentation
+
+
+@pytest.mark.parametrize(
+    ("slot", "text"),
+    [
+        (
+            TensorSlot("float16", (Symbol("m"), 8), (8, 1), 16),
+            "float16, shape (m, 8), CUDA, 16-byte aligned",
+        ),
+        (TensorSlot("float32", (4,), (2,), 4, "cpu"), "float32, shape (4,), strides (2,), CPU"),
+        (TensorSlot("bool", ()), "bool, shape (), CUDA"),
+        (NoneSlot(), "None"),
+        (ScalarSlot("int32"), "int32"),
+        (ShapeSlot((4, Symbol("n"))), "integers (4, n)"),
+    ],
+)
+def test_an_argument_is_described_in_words(slot: object, text: str) -> None:
+    assert documentation.describe(slot) == text  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The whole package
+
+
+def library(doc: str, frozen: str) -> Library:
+    parameters = (
+        Parameter("x", TensorSlot("float32", (Symbol("n", divisible_by=4),)), "positional_only"),
+        Parameter("pair", TupleSlot((ScalarSlot("int32"), NoneSlot()))),
+        Parameter("eps", ScalarSlot("float32"), default=Default(math.inf)),
+        Parameter("flag", ScalarSlot("bool"), "keyword_only", Default(True)),
+    )
+    kernel = Kernel(
+        "k",
+        "m",
+        parameters,
+        "k()",
+        Place("k.py", 1),
+        doc,
+        Place(doc, 1),
+        (Frozen("mode", frozen),),
+        ("stream",),
+        arch="sm_90a",
+    )
+    inner = msgspec.structs.replace(kernel, name="l", module="inner.n")
+    modules = (Module("m", "k.py", (kernel,), doc=doc), Module("inner.n", "k.py", (inner,), doc=doc))
+    return Library("p", modules, Versions("1", "2", "0.1.15", "4"), {})
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(lines | nasty, max_size=3).map("\n".join), lines | nasty)
+def test_no_text_of_users_breaks_a_generated_python_file(doc: str, frozen: str) -> None:
+    harmless = render(library("Doc.", "1"))
+    for path, text in render(library(doc, frozen)).items():
+        if path.endswith((".py", ".pyi")):
+            assert outline(text) == outline(harmless[path]), path
+
+
+def outline(source: str) -> list[tuple[str, str]]:
+    """List the statements of a file, without what they say."""
+    return [(type(node).__name__, getattr(node, "name", "")) for node in ast.parse(source).body]
+
+
+def test_positional_and_keyword_functions_have_the_same_parameters() -> None:
+    rendered = render(library("Doc.", "1"))
+    signatures = {
+        path: next(node for node in ast.parse(rendered[path]).body if isinstance(node, ast.FunctionDef)).args
+        for path in ("p/inner/n.pyi", "p/kwargs/inner/n.pyi")
+    }
+    positional, keyword = signatures.values()
+    assert ast.unparse(positional).startswith("x: Tensor, pair: tuple[int, None], eps: float, flag: bool, /")
+    assert [a.arg for a in positional.posonlyargs] == ["x", "pair", "eps", "flag"]
+    assert [a.arg for a in (*keyword.args, *keyword.kwonlyargs)] == ["x", "pair", "eps", "flag"]
+    assert ast.unparse(keyword).endswith("eps: float=float('inf'), *, flag: bool=True")
+
+
+def test_documentation_says_what_types_cannot() -> None:
+    doc = "\n".join(documentation.kernel_doc(library("Doc.", "'fast'").kernels[0], width=80))
+    for words in (
+        "x: float32, shape (n,)",
+        "n is a multiple of 4",
+        "mode='fast'",
+        "current stream",
+        "sm_90a",
+    ):
+        assert words in doc
+    assert inspect.cleandoc(doc).startswith("Doc.")
