@@ -24,8 +24,8 @@ _C_AND_CPP = frozenset(
 
 _MACRO = re.compile(
     # Two or more words in capitals, error numbers, and families and single macros that are spelled otherwise.
-    r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|E[A-Z0-9]{2,}|[LP]_[a-z]\w*|SYS_\w+|W[A-Z]{3,}"
-    r"|BUFSIZ|CSIGNAL|HUGE|I|NFDBITS|NZERO|sched_priority"
+    r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|E[A-Z0-9]{2,}|([LP]|SYS)_\w*[a-z0-9]|M_[A-Z0-9_]+[a-z][0-9x]*|W[A-Z]{3,}"
+    r"|S?NAN[FL]?[0-9X]*|BUFSIZ|CSIGNAL|HUGE|I|MAXFLOAT|math_errhandling|NFDBITS|NZERO|sched_priority"
 )
 """Macros of glibc and tvm-ffi that take no arguments: where one is defined, its name means something else."""
 
@@ -46,7 +46,7 @@ def is_reserved_in_c(name: str) -> bool:
         name in _C_AND_CPP
         or name.startswith("__")
         or (name.startswith("_") and name[1:2].isupper())
-        or name.startswith(("INT", "UINT"))
+        or re.fullmatch(r"U?INT\w*_(C|MAX|MIN|WIDTH)", name) is not None
     )
 
 

@@ -16,12 +16,16 @@ _WIDTH = WIDTH - len("/// ")
 _WIDEST_NAME = 16
 """Longer parameter names do not push the column of descriptions further right."""
 
+_TRUE_OF_ALL = (
+    "Every function throws tvm::ffi::Error if an argument does not fit or CUDA reports an error.",
+    "A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.",
+)
+
 
 def file_comment(text: str) -> list[str]:
     """Say what a header holds, and what is true of all functions in it."""
     lines, _ = _split(text.splitlines(), set())
-    failure = "Every function throws tvm::ffi::Error if an argument does not fit or CUDA reports an error."
-    return _marked(["@file", *lines, "", failure])
+    return _marked(["@file", *lines, "", *_TRUE_OF_ALL])
 
 
 def struct_comment(struct: Struct) -> tuple[list[str], dict[str, list[str]]]:

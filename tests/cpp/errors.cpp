@@ -1,0 +1,46 @@
+// Arguments that compile and do not fit: what a program catches, and what it reads there.
+#include <cute_kernels.hpp>
+
+#include <string>
+
+#include "tensors.hpp"
+
+namespace ck = cute_kernels;
+
+namespace {
+
+/// Calls something that has to throw, and checks the kind of the error and what its message contains.
+template <typename Call>
+void expect_error(const char* kind, std::initializer_list<const char*> parts, Call call) {
+  bool thrown = false;
+  try {
+    call();
+  } catch (const tvm::ffi::Error& error) {
+    thrown = true;
+    EXPECT(error.kind() == kind);
+    const std::string message = error.what();
+    for (const char* part : parts) EXPECT(message.find(part) != std::string::npos);
+  }
+  EXPECT(thrown);
+}
+
+}  // namespace
+
+void expect_errors() {
+  Borrowed<float> two({1, 2}), three = output(3);
+  Borrowed<double> doubles = output<double>(2);
+  expect_error("ValueError", {"host_add_constant", "b.shape[0]"},
+               [&] { ck::host_add_constant(two, three, 1); });
+  EXPECT(three.holds({99, 99, 99}));
+  expect_error("ValueError", {"host_polynomial"}, [&] { ck::host_polynomial(two, three); });
+  expect_error("ValueError", {"host_add_constant", "dtype=float32"},
+               [&] { ck::host_add_constant(two, doubles, 1); });
+  expect_error("ValueError", {"host_row_sums__float32_2"},
+               [&] { ck::host_row_sums__float32_2(two, two); });
+  expect_error("TypeError", {"host_affine", "arguments[0]"},
+               [&] { ck::host_affine({tvm::ffi::Tensor(), 1}, two); });
+  expect_error("ValueError", {"host_shape_static"}, [&] {
+    Borrowed<std::int64_t> out = output<std::int64_t>(3);
+    ck::host_shape_static({4, 9}, out);
+  });
+}

@@ -1,0 +1,92 @@
+"""The generated C++ headers: what compiles, what is refused, and what really arrives in the kernels."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cpp.compilers import CLANG, GCC, Compiler
+
+HERE = Path(__file__).parent
+COMPILERS = [GCC, CLANG]
+STANDARDS = ["c++17", "c++20"]
+
+
+@pytest.fixture(scope="session")
+def package(generated: Path) -> Path:
+    return generated / "cute_kernels"
+
+
+@pytest.fixture(scope="session")
+def headers(package: Path) -> list[str]:
+    """All headers, as a program includes them."""
+    include = package / "include"
+    found = sorted(file.relative_to(include).as_posix() for file in include.rglob("*.hpp"))
+    assert "cute_kernels.hpp" in found
+    assert "cute_kernels/host.hpp" in found
+    return found
+
+
+def written(file: Path, headers: list[str]) -> Path:
+    file.write_text("".join(f"#include <{header}>\n" for header in headers))
+    return file
+
+
+@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+def test_every_header_includes_what_it_uses(
+    package: Path, headers: list[str], compiler: Compiler, tmp_path: Path
+) -> None:
+    """Except the one for all, which is the first that ``calls.cpp`` includes."""
+    alone = [header for header in headers if "/" in header]
+    for number, header in enumerate(alone):
+        source = written(tmp_path / f"{number}.cpp", [header])
+        compiler.compile(source, standard=STANDARDS[number % 2], include=package / "include")
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+def test_headers_can_be_included_again_and_in_any_order(
+    package: Path, headers: list[str], compiler: Compiler, standard: str, tmp_path: Path
+) -> None:
+    source = written(tmp_path / "all.cpp", [*headers, *reversed(headers)])
+    compiler.compile(source, standard=standard, include=package / "include")
+
+
+@pytest.mark.parametrize(("compiler", "standard"), [(GCC, "c++17"), (CLANG, "c++20")], ids=str)
+def test_every_argument_arrives_and_errors_are_thrown(
+    package: Path, compiler: Compiler, standard: str, tmp_path: Path
+) -> None:
+    """Two units that include the same headers, linked together."""
+    sources = [HERE / "calls.cpp", HERE / "errors.cpp"]
+    library = package / "lib" / "libcute_kernels.so"
+    program = tmp_path / "program"
+    compiler.build(program, sources, library, standard=standard, include=package / "include")
+    done = subprocess.run([program], check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_host_function_is_left_uncalled(package: Path) -> None:
+    header = (package / "include" / "cute_kernels" / "host.hpp").read_text()
+    functions = set(re.findall(r"^inline void (\w+)\(", header, re.MULTILINE))
+    assert len(functions) > 20
+    assert functions <= set(re.findall(r"ck::(\w+)", (HERE / "calls.cpp").read_text()))
+
+
+@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+def test_wrong_calls_are_refused(package: Path, compiler: Compiler, tmp_path: Path) -> None:
+    source = tmp_path / "refused.cpp"
+    source.write_text((HERE / "refused.cpp").read_text())
+    compiler.compile(source, standard="c++17", include=package / "include")
+
+
+def test_only_the_entry_points_are_outside_the_namespace(package: Path, headers: list[str]) -> None:
+    entry_points = re.compile(r'extern "C" \{\n(int __tvm_ffi_\w+\(void\*, .*\);\n)+\}\n')
+    namespace = re.compile(r"^namespace cute_kernels \{\n.*^\}  // namespace cute_kernels\n", re.M | re.S)
+    for header in headers:
+        text = (package / "include" / header).read_text()
+        outside = namespace.sub("", entry_points.sub("", text))
+        code = [line for line in outside.splitlines() if line and not line.startswith("//")]
+        assert {line.split()[0] for line in code} == {"#pragma", "#include"}, header
