@@ -5,6 +5,7 @@
 /// Elementwise kernels on vectors: the smallest complete kernels, one thread per element.
 ///
 /// Every function throws tvm::ffi::Error if an argument does not fit or CUDA reports an error.
+/// A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.
 
 #include <cstdint>
 

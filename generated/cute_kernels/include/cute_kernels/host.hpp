@@ -8,6 +8,7 @@
 /// shows that every argument arrived, and arrived in its own place.
 ///
 /// Every function throws tvm::ffi::Error if an argument does not fit or CUDA reports an error.
+/// A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.
 
 #include <cstdint>
 
@@ -119,8 +120,8 @@ inline void host_scalars(
     tvm::ffi::TensorView integers,
     tvm::ffi::TensorView floats) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_host_scalars, flag, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64,
-      integers, floats);
+      nullptr, __tvm_ffi_host_scalars, flag, i8, i16, i32, i64, u8, u16, u32,
+      static_cast<std::int64_t>(u64), f32, f64, integers, floats);
 }
 
 /// Write the four scalars, each with a default, to `out[0]` to `out[3]`.

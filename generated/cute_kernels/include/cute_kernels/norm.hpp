@@ -5,6 +5,7 @@
 /// RMS normalisation of the rows of a matrix, the row length being fixed.
 ///
 /// Every function throws tvm::ffi::Error if an argument does not fit or CUDA reports an error.
+/// A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.
 
 #include <cstdint>
 

@@ -9,6 +9,7 @@
 /// tensor that the compiled function learns the device to switch to and the stream to run on.
 ///
 /// Every function throws tvm::ffi::Error if an argument does not fit or CUDA reports an error.
+/// A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.
 
 #include <cstdint>
 
