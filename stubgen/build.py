@@ -300,11 +300,16 @@ def _link(
     progress.phase("Linking", 1)
     shared = link.link_library(
         [
-            link.KernelIR(kernel.name, scratch / f"{kernel.name}.ll", kernel.has_device_code)
+            link.KernelIR(
+                kernel.name,
+                scratch / f"{kernel.name}.ll",
+                kernel.has_device_code,
+                alias=kernel.linker_symbol(library.package),
+            )
             for kernel in library.kernels
         ],
         scratch / f"lib{library.package}.so",
-        exports=[kernel.symbol for kernel in library.kernels],
+        exports=library.symbols,
         toolchain=compiler,
         host=HostTarget(settings.host),
         work=scratch,
@@ -319,7 +324,7 @@ def _read_back(library: Library, shared: Path, workers: pool.Pool, settings: Con
     glibc = HostTarget(settings.host).glibc if settings.toolchain == "zig" else None  # only zig can choose
     link.verify_library(
         shared,
-        exports=[kernel.symbol for kernel in library.kernels],
+        exports=library.symbols,
         archs={kernel.name: kernel.arch for kernel in library.kernels},
         glibc=glibc,
     )

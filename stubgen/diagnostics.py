@@ -190,6 +190,11 @@ CATALOGUE: dict[str, Entry] = {
         "{path} is in the way, and cute-stubgen did not write it",
         "move it, or choose another folder with --output",
     ),
+    "CS503": Entry(
+        "{output} already holds the generated package {other}, and a folder holds one",
+        "choose another folder with --output, or remove {other} first",
+        "The folder's pyproject.toml installs one package; a second one would take its place silently.",
+    ),
     # CS9xx: the tool itself.
     "CS901": Entry(
         "cute-stubgen failed: {error}",

@@ -45,11 +45,14 @@ class KernelIR:
         LLVM IR of the host code, with the device code inside.
     has_device_code : bool
         Whether it launches anything on a GPU.
+    alias : str or None
+        Another symbol for the same function.
     """
 
     name: str
     ir: Path
     has_device_code: bool = True
+    alias: str | None = None
 
 
 def link_library(
@@ -170,11 +173,24 @@ def _compile_kernels(
 
     def compile_one(pair: tuple[KernelIR, Path]) -> StubgenError | None:
         kernel, obj = pair
-        return _failure_of(lambda: toolchain.compile_ir(kernel.ir, obj, host))
+        return _failure_of(lambda: toolchain.compile_ir(_with_alias(kernel, work), obj, host))
 
     with ThreadPoolExecutor(jobs) as pool:
         _raise_all(pool.map(compile_one, zip(kernels, objects, strict=True)))
     return objects
+
+
+def _with_alias(kernel: KernelIR, work: Path) -> Path:
+    """Give the kernel's IR, with the alias at its end if there is one: it has to be in the same object."""
+    if kernel.alias is None:
+        return kernel.ir
+    alias = f"\n@{kernel.alias} = alias i32 (ptr, ptr, i32, ptr), ptr @__tvm_ffi_{kernel.name}\n"
+    copy = work / f"kernel-{kernel.name}.ll"
+    try:
+        copy.write_bytes(kernel.ir.read_bytes() + alias.encode())
+    except OSError as error:
+        raise StubgenError(problem("CS405", path=copy, reason=error.strerror)) from None
+    return copy
 
 
 def _failure_of(action: Callable[[], None]) -> StubgenError | None:

@@ -187,8 +187,12 @@ class Kernel(_Data, frozen=True):
 
     @property
     def symbol(self) -> str:
-        """The exported symbol."""
+        """The symbol that tvm-ffi finds the function by in a library that it loads."""
         return f"__tvm_ffi_{self.name}"
+
+    def linker_symbol(self, package: str) -> str:
+        """Name the same function as no other package's library does; C and C++ link against this one."""
+        return f"__tvm_ffi_{package}__{self.name}"
 
 
 class Module(_Data, frozen=True):
@@ -243,6 +247,11 @@ class Library(_Data, frozen=True):
     versions: Versions
     device_profiles: dict[str, DeviceProfile]
     """For each architecture, the profile that its kernels were built with."""
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """All symbols that the library exports."""
+        return tuple(s for k in self.kernels for s in (k.symbol, k.linker_symbol(self.package)))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -87,4 +87,6 @@ def why_no_package(name: str) -> str | None:
         return "it would hide another Python package"
     if name in _OTHERS_NAMESPACES:
         return "it is a C++ namespace or function already"
+    if "__" in name:
+        return "two underscores separate it from the kernel's name in symbols"
     return "a leading underscore would make it private" if name.startswith("_") else None

@@ -80,11 +80,12 @@ def commit(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
     Raises
     ------
     StubgenError
-        CS501 if the folder cannot be written, CS502 if a file is in the way that the tool did not write. The
-        old package is whole in either case.
+        CS501 if the folder cannot be written, CS502 if a file is in the way that the tool did not write,
+        CS503 if the folder holds another package. The old package is whole in every case.
     """
     with _reported(output), _locked(output):
         _sweep(output, package)
+        _refuse_second_package(output, package)
         changes = compare(output, package, files)
         if not changes:
             return changes
@@ -132,6 +133,12 @@ def _is_ours(output: Path, package: str, path: str) -> bool:
         return True
     known = manifest.read(output / package / manifest.NAME)
     return known is not None and known.files.get(path) == hashlib.sha256(data).hexdigest()
+
+
+def _refuse_second_package(output: Path, package: str) -> None:
+    for other in sorted(output.glob(f"*/{manifest.NAME}")):
+        if other.parent.name != package and manifest.read(other) is not None:
+            raise StubgenError(problem("CS503", output=output, other=other.parent.name))
 
 
 def _refuse_foreign(output: Path, package: str, files: Mapping[str, bytes], changes: Changes) -> None:

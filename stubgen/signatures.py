@@ -164,7 +164,7 @@ def _admits_scalar(dtype: str, value: object) -> bool:
 
 
 def _admits_extent(extent: int | Symbol, value: object) -> bool:
-    if type(value) is not int:
+    if not isinstance(value, int) or isinstance(value, bool):
         return False
     if isinstance(extent, Symbol):
         return -(2 ** (extent.bits - 1)) <= value < 2 ** (extent.bits - 1)

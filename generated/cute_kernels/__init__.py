@@ -12,7 +12,16 @@ softmax      Softmax over the rows of a matrix, the row length being fixed.
 structures   Kernels whose arguments have structure: tuples, dataclasses, pointers, shapes, optional tensors.
 """
 
-from . import elementwise, gemm, host, norm, softmax, structures
+from typing import Any as _Any
+
+from . import (
+    elementwise,
+    gemm,
+    host,
+    norm,
+    softmax,
+    structures,
+)
 from ._types import Pointer, Stream, Tensor
 
 __all__ = [
@@ -26,3 +35,12 @@ __all__ = [
     "structures",
     "Tensor",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """Import ``kwargs`` when it is first asked for: it takes longer than the rest together."""
+    if name == "kwargs":
+        import importlib
+
+        return importlib.import_module(".kwargs", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

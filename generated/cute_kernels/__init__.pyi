@@ -5,6 +5,7 @@ from . import host as host
 from . import norm as norm
 from . import softmax as softmax
 from . import structures as structures
+from . import kwargs as kwargs
 from ._types import Pointer as Pointer
 from ._types import Stream as Stream
 from ._types import Tensor as Tensor

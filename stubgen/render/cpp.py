@@ -62,7 +62,7 @@ def cpp_headers(library: Library) -> dict[str, str]:
 
 def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
     shown = [_struct(struct) for struct in structs.structs]
-    functions = [_function(kernel, structs) for kernel in module.kernels]
+    functions = [_function(kernel, structs, library.package) for kernel in module.kernels]
     return fill(
         "module.hpp.j2",
         package=library.package,
@@ -105,19 +105,20 @@ def _declaration(member: Member) -> str:
 # Functions
 
 
-def _function(kernel: Kernel, structs: ModuleStructs) -> _Function:
+def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
+    symbol = kernel.linker_symbol(package)
     spelled = cpp_types.parameter_names([p.name for p in kernel.parameters], set(structs.names.values()))
     arguments = [
         _argument(parameter.slot, name, structs.of)
         for parameter, name in zip(kernel.parameters, spelled, strict=True)
     ]
     return _Function(
-        symbol=kernel.symbol,
+        symbol=symbol,
         comment=cpp_comments.function_comment(
             kernel, {p.name: name for p, name in zip(kernel.parameters, spelled, strict=True)}, structs.of
         ),
         head=cpp_head(f"inline void {kernel.name}", _parameters(kernel.parameters, spelled, structs)),
-        call=cpp_call("tvm::ffi::Function::InvokeExternC", ["nullptr", kernel.symbol, *arguments]),
+        call=cpp_call("tvm::ffi::Function::InvokeExternC", ["nullptr", symbol, *arguments]),
     )
 
 

@@ -88,7 +88,7 @@ def _contents(package: str, entries: list[_Entry]) -> list[str]:
         f"The package ``{package}.kwargs``",
         "has the same functions with keywords and defaults.",
         *([""] if shown else []),
-        *(f"{entry.name.ljust(width)}  {entry.summary}" for entry in shown),
+        *(f"{entry.name.ljust(width)}  {entry.summary}".rstrip() for entry in shown),
     ]
 
 

@@ -14,10 +14,10 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_add_one(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_add_constant(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_axpby(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_scale(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__add_one(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__add_constant(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__axpby(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__scale(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
@@ -30,7 +30,7 @@ namespace cute_kernels {
 /// Built for sm_90a.
 /// Source: kernels/elementwise.py
 inline void add_one(tvm::ffi::TensorView a, tvm::ffi::TensorView b) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_add_one, a, b);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__add_one, a, b);
 }
 
 /// b = a + offset, elementwise.
@@ -43,7 +43,7 @@ inline void add_one(tvm::ffi::TensorView a, tvm::ffi::TensorView b) {
 /// Built for sm_90a.
 /// Source: kernels/elementwise.py
 inline void add_constant(tvm::ffi::TensorView a, tvm::ffi::TensorView b, float offset = 1.0f) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_add_constant, a, b, offset);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__add_constant, a, b, offset);
 }
 
 /// out = alpha * x + beta * y, elementwise.
@@ -63,7 +63,7 @@ inline void axpby(
     float beta,
     tvm::ffi::TensorView y,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_axpby, alpha, x, beta, y, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__axpby, alpha, x, beta, y, out);
 }
 
 /// x = factor * x, elementwise and in place, on a stream that the caller passes.
@@ -75,7 +75,7 @@ inline void axpby(
 /// Built for sm_90a.
 /// Source: kernels/elementwise.py
 inline void scale(tvm::ffi::TensorView x, float factor, void* stream) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_scale, x, factor, stream);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__scale, x, factor, stream);
 }
 
 }  // namespace cute_kernels

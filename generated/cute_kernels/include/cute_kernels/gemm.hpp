@@ -18,10 +18,10 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_gemm__float16_float16(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_gemm__float16_float32(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_gemm__bfloat16_bfloat16(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_gemm__bfloat16_float32(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
@@ -41,7 +41,8 @@ inline void gemm__float16_float16(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
     tvm::ffi::TensorView c) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_gemm__float16_float16, a, b, c);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16, a, b, c);
 }
 
 /// c = a @ b.T, accumulated in float32.
@@ -59,7 +60,8 @@ inline void gemm__float16_float32(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
     tvm::ffi::TensorView c) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_gemm__float16_float32, a, b, c);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32, a, b, c);
 }
 
 /// c = a @ b.T, accumulated in float32.
@@ -77,7 +79,8 @@ inline void gemm__bfloat16_bfloat16(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
     tvm::ffi::TensorView c) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_gemm__bfloat16_bfloat16, a, b, c);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16, a, b, c);
 }
 
 /// c = a @ b.T, accumulated in float32.
@@ -95,7 +98,8 @@ inline void gemm__bfloat16_float32(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
     tvm::ffi::TensorView c) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_gemm__bfloat16_float32, a, b, c);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32, a, b, c);
 }
 
 }  // namespace cute_kernels

@@ -20,29 +20,29 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_host_add_constant(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_axpby(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_scalars(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_defaults(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_keyword_only(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_positional_only(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_weighted_sum(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_frozen(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_tuple(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_affine(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_powers(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_pointer(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_shape_static(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_shape_mixed(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_bias(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_bias_given(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_polynomial(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_row_sums__float32_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_row_sums__float32_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_row_sums__float64_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_row_sums__float64_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_row_sums__int32_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_host_row_sums__int32_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_add_constant(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_axpby(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scalars(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_defaults(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_keyword_only(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_positional_only(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_weighted_sum(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_frozen(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_tuple(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_affine(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_powers(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_pointer(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_shape_static(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_shape_mixed(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_bias(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_bias_given(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_polynomial(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float32_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float32_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float64_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float64_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__int32_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__int32_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
@@ -67,7 +67,8 @@ struct HostPowers {
 ///
 /// Source: kernels/host.py
 inline void host_add_constant(tvm::ffi::TensorView a, tvm::ffi::TensorView b, float offset = 1.0f) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_add_constant, a, b, offset);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_add_constant, a, b, offset);
 }
 
 /// out = alpha * x + beta * y, elementwise, on the CPU.
@@ -85,7 +86,8 @@ inline void host_axpby(
     float beta,
     tvm::ffi::TensorView y,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_axpby, alpha, x, beta, y, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_axpby, alpha, x, beta, y, out);
 }
 
 /// Write every scalar to its own element, in the order of the parameters.
@@ -120,7 +122,7 @@ inline void host_scalars(
     tvm::ffi::TensorView integers,
     tvm::ffi::TensorView floats) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_host_scalars, flag, i8, i16, i32, i64, u8, u16, u32,
+      nullptr, __tvm_ffi_cute_kernels__host_scalars, flag, i8, i16, i32, i64, u8, u16, u32,
       static_cast<std::int64_t>(u64), f32, f64, integers, floats);
 }
 
@@ -140,7 +142,7 @@ inline void host_defaults(
     double ratio = 0.25,
     float boxed = 9.0f) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_host_defaults, out, flag, count, ratio, boxed);
+      nullptr, __tvm_ffi_cute_kernels__host_defaults, out, flag, count, ratio, boxed);
 }
 
 /// out = factor * x, elementwise; `factor` goes by keyword only.
@@ -154,7 +156,8 @@ inline void host_keyword_only(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView out,
     float factor = 2.0f) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_keyword_only, x, out, factor);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_keyword_only, x, out, factor);
 }
 
 /// out = factor * x, elementwise; every argument goes by position only.
@@ -165,7 +168,8 @@ inline void host_keyword_only(
 ///
 /// Source: kernels/host.py
 inline void host_positional_only(tvm::ffi::TensorView x, float factor, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_positional_only, x, factor, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_positional_only, x, factor, out);
 }
 
 /// out = 1 * terms[0] + 2 * terms[1] + 3 * terms[2], for any number of terms.
@@ -182,7 +186,7 @@ inline void host_weighted_sum(
     tvm::ffi::TensorView _vararg_2,
     tvm::ffi::TensorView _vararg_3) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_host_weighted_sum, out, _vararg_1, _vararg_2, _vararg_3);
+      nullptr, __tvm_ffi_cute_kernels__host_weighted_sum, out, _vararg_1, _vararg_2, _vararg_3);
 }
 
 /// out = x ** power, negated or not; both choices are frozen into the compiled function.
@@ -193,7 +197,7 @@ inline void host_weighted_sum(
 /// Compiled with power=3, negate=True.
 /// Source: kernels/host.py
 inline void host_frozen(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_frozen, x, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_frozen, x, out);
 }
 
 /// out = x - factor * y, elementwise, for operands (x, (y, factor)).
@@ -205,7 +209,7 @@ inline void host_frozen(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 inline void host_tuple(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tuple<tvm::ffi::Tensor, float>>& operands,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_tuple, operands, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_tuple, operands, out);
 }
 
 /// out = factor * x + shift, elementwise; without a shift, out = factor * x.
@@ -218,7 +222,7 @@ inline void host_tuple(
 inline void host_affine(const HostAffine& arguments, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
-      __tvm_ffi_host_affine,
+      __tvm_ffi_cute_kernels__host_affine,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, tvm::ffi::Any>(
           arguments.x, arguments.factor, nullptr),
       out);
@@ -234,7 +238,7 @@ inline void host_affine(const HostAffine& arguments, tvm::ffi::TensorView out) {
 inline void host_powers(const HostPowers& series, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
-      __tvm_ffi_host_powers,
+      __tvm_ffi_cute_kernels__host_powers,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, std::int64_t, bool>(
           series.x, series.factor, 3, true),
       out);
@@ -248,7 +252,7 @@ inline void host_powers(const HostPowers& series, tvm::ffi::TensorView out) {
 ///
 /// Source: kernels/host.py
 inline void host_pointer(void* p, std::int32_t count, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_pointer, p, count, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_pointer, p, count, out);
 }
 
 /// Write the extents of a shape to `out`, and their product after them.
@@ -258,7 +262,7 @@ inline void host_pointer(void* p, std::int32_t count, tvm::ffi::TensorView out) 
 ///
 /// Source: kernels/host.py
 inline void host_shape_static(const tvm::ffi::Shape& shape, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_shape_static, shape, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_shape_static, shape, out);
 }
 
 /// Write the extents of a shape to `out`, and their product after them.
@@ -269,7 +273,7 @@ inline void host_shape_static(const tvm::ffi::Shape& shape, tvm::ffi::TensorView
 /// Sizes: n1 has 64 bits.
 /// Source: kernels/host.py
 inline void host_shape_mixed(const tvm::ffi::Shape& shape, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_shape_mixed, shape, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_shape_mixed, shape, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -280,7 +284,7 @@ inline void host_shape_mixed(const tvm::ffi::Shape& shape, tvm::ffi::TensorView 
 /// Compiled with bias=None.
 /// Source: kernels/host.py
 inline void host_bias(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_bias, x, nullptr, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_bias, x, nullptr, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -294,7 +298,7 @@ inline void host_bias_given(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView bias,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_bias_given, x, bias, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_bias_given, x, bias, out);
 }
 
 /// out = the polynomial at x, elementwise.
@@ -304,7 +308,7 @@ inline void host_bias_given(
 ///
 /// Source: kernels/host.py
 inline void host_polynomial(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_polynomial, x, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_polynomial, x, out);
 }
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
@@ -314,7 +318,8 @@ inline void host_polynomial(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 ///
 /// Source: kernels/host.py
 inline void host_row_sums__float32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float32_2, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_2, x, out);
 }
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
@@ -324,7 +329,8 @@ inline void host_row_sums__float32_2(tvm::ffi::TensorView x, tvm::ffi::TensorVie
 ///
 /// Source: kernels/host.py
 inline void host_row_sums__float32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float32_5, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_5, x, out);
 }
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
@@ -334,7 +340,8 @@ inline void host_row_sums__float32_5(tvm::ffi::TensorView x, tvm::ffi::TensorVie
 ///
 /// Source: kernels/host.py
 inline void host_row_sums__float64_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float64_2, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_2, x, out);
 }
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
@@ -344,7 +351,8 @@ inline void host_row_sums__float64_2(tvm::ffi::TensorView x, tvm::ffi::TensorVie
 ///
 /// Source: kernels/host.py
 inline void host_row_sums__float64_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__float64_5, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_5, x, out);
 }
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
@@ -354,7 +362,8 @@ inline void host_row_sums__float64_5(tvm::ffi::TensorView x, tvm::ffi::TensorVie
 ///
 /// Source: kernels/host.py
 inline void host_row_sums__int32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__int32_2, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_2, x, out);
 }
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
@@ -364,7 +373,8 @@ inline void host_row_sums__int32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView 
 ///
 /// Source: kernels/host.py
 inline void host_row_sums__int32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_host_row_sums__int32_5, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_5, x, out);
 }
 
 }  // namespace cute_kernels

@@ -14,12 +14,12 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_rmsnorm__float16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_rmsnorm__float16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_rmsnorm__float16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_rmsnorm__bfloat16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_rmsnorm__bfloat16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_rmsnorm__bfloat16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__float16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__float16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__float16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
@@ -40,7 +40,8 @@ inline void rmsnorm__float16_1024(
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
     float eps) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_rmsnorm__float16_1024, x, weight, out, eps);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out, eps);
 }
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
@@ -59,7 +60,8 @@ inline void rmsnorm__float16_4096(
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
     float eps) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_rmsnorm__float16_4096, x, weight, out, eps);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out, eps);
 }
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
@@ -78,7 +80,8 @@ inline void rmsnorm__float16_8192(
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
     float eps) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_rmsnorm__float16_8192, x, weight, out, eps);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out, eps);
 }
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
@@ -97,7 +100,8 @@ inline void rmsnorm__bfloat16_1024(
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
     float eps) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_rmsnorm__bfloat16_1024, x, weight, out, eps);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out, eps);
 }
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
@@ -116,7 +120,8 @@ inline void rmsnorm__bfloat16_4096(
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
     float eps) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_rmsnorm__bfloat16_4096, x, weight, out, eps);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out, eps);
 }
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
@@ -135,7 +140,8 @@ inline void rmsnorm__bfloat16_8192(
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
     float eps) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_rmsnorm__bfloat16_8192, x, weight, out, eps);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192, x, weight, out, eps);
 }
 
 }  // namespace cute_kernels

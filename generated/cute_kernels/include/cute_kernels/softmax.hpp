@@ -18,12 +18,12 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_softmax__float32_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_softmax__float32_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_softmax__float32_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_softmax__bfloat16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_softmax__bfloat16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_softmax__bfloat16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__float32_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__float32_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__float32_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__bfloat16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__bfloat16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__bfloat16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
@@ -38,7 +38,7 @@ namespace cute_kernels {
 /// Built for sm_90a.
 /// Source: kernels/softmax.py
 inline void softmax__float32_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__float32_1024, x, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_1024, x, out);
 }
 
 /// out = exp(x) / sum(exp(x)) along each row.
@@ -51,7 +51,7 @@ inline void softmax__float32_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView o
 /// Built for sm_90a.
 /// Source: kernels/softmax.py
 inline void softmax__float32_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__float32_4096, x, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_4096, x, out);
 }
 
 /// out = exp(x) / sum(exp(x)) along each row.
@@ -64,7 +64,7 @@ inline void softmax__float32_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView o
 /// Built for sm_90a.
 /// Source: kernels/softmax.py
 inline void softmax__float32_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__float32_8192, x, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_8192, x, out);
 }
 
 /// out = exp(x) / sum(exp(x)) along each row.
@@ -77,7 +77,8 @@ inline void softmax__float32_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView o
 /// Built for sm_90a.
 /// Source: kernels/softmax.py
 inline void softmax__bfloat16_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__bfloat16_1024, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_1024, x, out);
 }
 
 /// out = exp(x) / sum(exp(x)) along each row.
@@ -90,7 +91,8 @@ inline void softmax__bfloat16_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView 
 /// Built for sm_90a.
 /// Source: kernels/softmax.py
 inline void softmax__bfloat16_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__bfloat16_4096, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_4096, x, out);
 }
 
 /// out = exp(x) / sum(exp(x)) along each row.
@@ -103,7 +105,8 @@ inline void softmax__bfloat16_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView 
 /// Built for sm_90a.
 /// Source: kernels/softmax.py
 inline void softmax__bfloat16_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_softmax__bfloat16_8192, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_8192, x, out);
 }
 
 }  // namespace cute_kernels

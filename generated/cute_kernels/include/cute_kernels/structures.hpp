@@ -21,14 +21,14 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_lerp(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_polynomial(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_affine(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_moving_average(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_load(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_transpose(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_double_add(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_double_add_given(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__lerp(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__polynomial(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__affine(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__moving_average(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__load(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__transpose(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__double_add(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__double_add_given(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
@@ -63,7 +63,7 @@ inline void lerp(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tensor>& ends,
     float weight,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_lerp, ends, weight, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__lerp, ends, weight, out);
 }
 
 /// out = c0 + c1 * x + c2 * x**2 + ..., elementwise, every element with its own coefficients.
@@ -81,7 +81,8 @@ inline void polynomial(
     tvm::ffi::TensorView x,
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tensor, tvm::ffi::Tensor>& coefficients,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_polynomial, x, coefficients, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__polynomial, x, coefficients, out);
 }
 
 /// out = factor * x + shift, elementwise; without a shift, out = factor * x.
@@ -96,7 +97,7 @@ inline void polynomial(
 inline void affine(const Affine& arguments, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
-      __tvm_ffi_affine,
+      __tvm_ffi_cute_kernels__affine,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, tvm::ffi::Any>(
           arguments.x, arguments.factor, nullptr),
       out);
@@ -115,7 +116,7 @@ inline void affine(const Affine& arguments, tvm::ffi::TensorView out) {
 inline void moving_average(const Window& window, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
-      __tvm_ffi_moving_average,
+      __tvm_ffi_cute_kernels__moving_average,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, std::int64_t, bool>(
           window.signal, window.gain, 8, true),
       out);
@@ -133,7 +134,7 @@ inline void moving_average(const Window& window, tvm::ffi::TensorView out) {
 /// Built for sm_90a.
 /// Source: kernels/structures.py
 inline void load(void* source, std::int32_t n, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_load, source, n, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__load, source, n, out);
 }
 
 /// Transpose a row-major matrix that is stored in a vector.
@@ -150,7 +151,7 @@ inline void transpose(
     const tvm::ffi::Shape& shape,
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_transpose, shape, x, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__transpose, shape, x, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -163,7 +164,7 @@ inline void transpose(
 /// Built for sm_90a.
 /// Source: kernels/structures.py
 inline void double_add(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_double_add, x, nullptr, out);
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__double_add, x, nullptr, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -179,7 +180,8 @@ inline void double_add_given(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView bias,
     tvm::ffi::TensorView out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_double_add_given, x, bias, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__double_add_given, x, bias, out);
 }
 
 }  // namespace cute_kernels

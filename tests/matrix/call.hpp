@@ -1,0 +1,53 @@
+// What the programs drawn by grammar.py are made of.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+#include <vector>
+
+#include <tvm/ffi/container/shape.h>
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/container/tuple.h>
+
+struct HeapAllocator {
+  void AllocData(DLTensor* tensor) { tensor->data = std::aligned_alloc(64, 4096); }
+  void FreeData(DLTensor* tensor) { std::free(tensor->data); }
+};
+
+/// A tensor whose elements all have one value; column-major if asked for.
+template <typename T>
+tvm::ffi::Tensor make(T value, std::vector<std::int64_t> extents, bool column) {
+  const DLDataTypeCode code = std::is_floating_point_v<T> ? kDLFloat : kDLInt;
+  const DLDataType dtype{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
+  const tvm::ffi::Shape shape(extents.begin(), extents.end());
+  auto tensor = tvm::ffi::Tensor::FromNDAlloc(HeapAllocator(), shape, dtype, DLDevice{kDLCPU, 0});
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) static_cast<T*>(tensor.data_ptr())[i] = value;
+  if (column) {
+    auto* strides = const_cast<std::int64_t*>(tensor.strides().data());
+    strides[0] = 1;
+    strides[1] = extents[0];
+  }
+  return tensor;
+}
+
+template <typename T>
+using Held = std::conditional_t<std::is_same_v<T, std::nullptr_t>, tvm::ffi::Any, T>;
+
+/// A tuple of values of any kind.
+template <typename... T>
+tvm::ffi::Tuple<Held<T>...> group(T... values) {
+  return tvm::ffi::Tuple<Held<T>...>(values...);
+}
+
+inline int failures = 0;
+
+inline void expect(const char* name, const tvm::ffi::Tensor& out, std::vector<double> expected) {
+  const auto* found = static_cast<const double*>(out.data_ptr());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (found[i] == expected[i]) continue;
+    std::printf("%s: out[%zu] is %.17g, expected %.17g\n", name, i, found[i], expected[i]);
+    ++failures;
+  }
+}

@@ -1,0 +1,209 @@
+"""A matrix of signatures, by hand and drawn: each is generated, type-checked, compiled, and called for real."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import filelock
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from tests.conftest import run_stubgen
+from tests.cpp.compilers import CLANG, GCC, Compiler
+from tests.matrix import grammar
+from tests.matrix.grammar import Case
+
+HERE = Path(__file__).parent
+DRAWN = 110
+MODULES = 2
+
+
+def drawn_cases() -> list[list[Case]]:
+    """Draw the cases, the same in every process of a run."""
+    drawn: list[Case] = []
+
+    @settings(
+        max_examples=DRAWN,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(grammar.cases("case"))
+    def draw(case: Case) -> None:
+        case.name = f"case_{len(drawn)}"
+        drawn.append(case)
+
+    draw()
+    return [drawn[i::MODULES] for i in range(MODULES)]
+
+
+@pytest.fixture(scope="session")
+def modules() -> list[list[Case]]:
+    return drawn_cases()
+
+
+@pytest.fixture(scope="session")
+def matrix(modules: list[list[Case]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output folder of the package ``matrix``: the table and the drawn cases."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if shared.name.startswith("popen-") else shared
+    project = shared / "matrix"
+    with filelock.FileLock(shared / "matrix.lock"):
+        if not (project / "generated").exists():
+            kernels = project / "kernels"
+            kernels.mkdir(parents=True)
+            (kernels / "table.py").write_text((HERE / "kernels" / "table.py").read_text())
+            for index, cases in enumerate(modules):
+                (kernels / f"drawn{index}.py").write_text(grammar.assemble(cases))
+            done = run_stubgen("generate", "--package", "matrix", "-C", project, cwd=project)
+            assert done.returncode == 0, done.stderr
+    return project / "generated"
+
+
+@pytest.fixture(scope="session")
+def package(matrix: Path) -> Iterator[ModuleType]:
+    sys.path.insert(0, str(matrix))
+    yield importlib.import_module("matrix")
+    sys.path.remove(str(matrix))
+
+
+def python(matrix: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=matrix,
+        env={**os.environ, "MYPYPATH": str(matrix), "PYTHONPATH": str(matrix)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.mark.xdist_group("matrix")
+class TestEverySignature:
+    def test_there_are_enough_of_them(self, matrix: Path) -> None:
+        manifest = json.loads((matrix / "matrix" / "manifest.json").read_text())
+        kernels = [k for m in manifest["library"]["modules"] for k in m["kernels"]]
+        signatures = {json.dumps([k["parameters"], k["frozen"]], sort_keys=True) for k in kernels}
+        assert len(signatures) >= 150
+
+    def test_mypy_strict_and_stubtest_accept_them(self, matrix: Path) -> None:
+        done = python(matrix, "mypy", "--strict", "-p", "matrix")
+        assert done.returncode == 0, done.stdout
+        done = python(matrix, "mypy.stubtest", "matrix")
+        assert done.returncode == 0, done.stdout
+
+    def test_calls_by_position_put_every_argument_in_its_place(
+        self, package: ModuleType, modules: list[list[Case]]
+    ) -> None:
+        for module, case in _each(modules):
+            function = getattr(getattr(package, module), case.name)
+            order = list(inspect.signature(function).parameters)
+            out = np.full(max(1, len(case.expected)), np.nan)
+            given = _arguments(case, None, records=False) | {"OUT_": out}
+            given = {n: v.ctypes.data if _is_pointer(case, n) else v for n, v in given.items()}
+            assert set(given) == set(order), case.name
+            assert function(*(given[name] for name in order)) is None
+            _assert_arrived(case, out)
+
+    def test_calls_by_keyword_take_any_order_and_records(
+        self, package: ModuleType, modules: list[list[Case]]
+    ) -> None:
+        shuffle = random.Random(0).shuffle
+        for module, case in _each(modules):
+            functions = importlib.import_module(f"matrix.kwargs.{module}")
+            out = np.full(max(1, len(case.expected)), np.nan)
+            given = list((_arguments(case, functions, records=True) | {"OUT_": out}).items())
+            shuffle(given)
+            getattr(functions, case.name)(**dict(given))
+            _assert_arrived(case, out)
+
+    def test_calls_that_leave_out_defaults_get_them(
+        self, package: ModuleType, modules: list[list[Case]]
+    ) -> None:
+        tried = 0
+        for module, case in _each(modules):
+            functions = importlib.import_module(f"matrix.kwargs.{module}")
+            defaulted = {p.name for p in case.parameters if p.part.default is not None}
+            signature = inspect.signature(getattr(functions, case.name))
+            kept = {n for n, p in signature.parameters.items() if p.default is not p.empty}
+            assert kept == defaulted, case.name
+            out = np.full(max(1, len(case.expected)), np.nan)
+            given = _arguments(case, functions, records=True) | {"OUT_": out}
+            getattr(functions, case.name)(**{n: v for n, v in given.items() if n not in defaulted})
+            _assert_arrived(case, out)
+            tried += bool(defaulted)
+        assert tried > 10
+
+    @pytest.mark.parametrize("compiler", [GCC, CLANG], ids=str)
+    def test_calls_from_cpp_put_every_argument_in_its_place(
+        self, matrix: Path, modules: list[list[Case]], compiler: Compiler, tmp_path: Path
+    ) -> None:
+        (tmp_path / "call.hpp").write_text((HERE / "call.hpp").read_text())
+        source = tmp_path / "calls.cpp"
+        source.write_text(_program(matrix, modules))
+        program = compiler.build([source], tmp_path, standard="c++17", package=matrix / "matrix")
+        done = subprocess.run([program], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout
+        assert done.stdout.strip() == f"{DRAWN} calls"
+
+
+def _each(modules: list[list[Case]]) -> Iterator[tuple[str, Case]]:
+    for index, cases in enumerate(modules):
+        for case in cases:
+            yield f"drawn{index}", case
+
+
+def _arguments(case: Case, package: Any, *, records: bool) -> dict[str, Any]:
+    return {p.name: p.part.given(package, records=records) for p in case.parameters}
+
+
+def _is_pointer(case: Case, name: str) -> bool:
+    return any(p.name == name and "Pointer" in p.part.annotation and p.part.value is not None for p in case.parameters)
+
+
+def _assert_arrived(case: Case, out: np.ndarray[Any, Any]) -> None:
+    assert out[: len(case.expected)].tolist() == case.expected, case
+
+
+def _program(matrix: Path, modules: list[list[Case]]) -> str:
+    """Write a C++ program that makes the same calls; parameters are in the order of the header."""
+    manifest = json.loads((matrix / "matrix" / "manifest.json").read_text())
+    order = {
+        kernel["name"]: [p["name"] for p in kernel["parameters"]]
+        for module in manifest["library"]["modules"]
+        for kernel in module["kernels"]
+    }
+    blocks: list[str] = []
+    for _, case in _each(modules):
+        parts = {p.name: p.part.cpp for p in case.parameters} | {"OUT_": "out"}
+        shown = [code for name in order[case.name] if (code := parts[name]) is not None]
+        passed = ", ".join(shown).replace("NAMESPACE", "matrix")
+        expected = ", ".join(f"{number!r}" for number in case.expected)
+        blocks.append(
+            "  {\n"
+            f"    const tvm::ffi::Tensor out = make<double>(-1, {{{max(1, len(case.expected))}}}, false);\n"
+            f"    matrix::{case.name}({passed});\n"
+            f'    expect("{case.name}", out, {{{expected}}});\n'
+            "    ++calls;\n"
+            "  }\n"
+        )
+    functions = [
+        f"void part{i}(int& calls) {{\n{''.join(blocks[i : i + 10])}}}\n" for i in range(0, len(blocks), 10)
+    ]
+    calls = "".join(f"  part{i}(calls);\n" for i in range(0, len(blocks), 10))
+    return (
+        '#include <matrix.hpp>\n\n#include "call.hpp"\n\nnamespace {\n\n' + "\n".join(functions) + "\n}\n\n"
+        "int main() {\n  int calls = 0;\n" + calls + '  std::printf("%d calls\\n", calls);\n  return failures;\n}\n'
+    )
