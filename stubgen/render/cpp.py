@@ -18,7 +18,7 @@ from stubgen.model import (
 )
 from stubgen.render import cpp_comments, cpp_types
 from stubgen.render.cpp_structs import Member, ModuleStructs, Struct, library_structs
-from stubgen.render.layout import cpp_call, cpp_head
+from stubgen.render.layout import cpp_call, cpp_declaration, cpp_head
 from stubgen.render.templates import fill
 
 
@@ -43,7 +43,7 @@ class _Member:
 class _Function:
     """A function, ready to be put into a header."""
 
-    symbol: str
+    entry_point: str
     comment: list[str]
     head: str
     call: str
@@ -71,8 +71,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
         structs=shown,
         functions=functions,
         includes=_includes(
-            ["TVMFFIAny", "std::int", "tvm::ffi::Function"]
-            + [text for function in functions for text in (function.head, function.call)]
+            [text for f in functions for text in (f.entry_point, f.head, f.call)]
             + [member.declaration for struct in shown for member in struct.members]
         ),
     )
@@ -113,7 +112,7 @@ def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function
         for parameter, name in zip(kernel.parameters, spelled, strict=True)
     ]
     return _Function(
-        symbol=symbol,
+        entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);"),
         comment=cpp_comments.function_comment(
             kernel, {p.name: name for p, name in zip(kernel.parameters, spelled, strict=True)}, structs.of
         ),

@@ -44,6 +44,11 @@ def cpp_call(head: str, arguments: Sequence[str]) -> str:
     return f"  {head}(\n{_cpp_lines(filled, indent=6)}"
 
 
+def cpp_declaration(text: str) -> str:
+    """Lay out a declaration of C or C++, on two lines if one is too short for it."""
+    return _cpp_lines([text], indent=0)
+
+
 def _cpp_lines(texts: Sequence[str], *, indent: int) -> str:
     lines = [line for text in texts for line in _broken(text, WIDTH - indent)]
     return textwrap.indent("\n".join(lines), " " * indent)

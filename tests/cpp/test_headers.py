@@ -83,7 +83,7 @@ def test_wrong_calls_are_refused(package: Path, compiler: Compiler, tmp_path: Pa
 
 
 def test_only_the_entry_points_are_outside_the_namespace(package: Path, headers: list[str]) -> None:
-    entry_points = re.compile(r'extern "C" \{\n(int __tvm_ffi_\w+\(void\*, .*\);\n)+\}\n')
+    entry_points = re.compile(r'extern "C" \{\n(int __tvm_ffi_\w+\(\s*void\*, .*\);\n)+\}\n')
     namespace = re.compile(r"^namespace cute_kernels \{\n.*^\}  // namespace cute_kernels\n", re.M | re.S)
     for header in headers:
         text = (package / "include" / header).read_text()

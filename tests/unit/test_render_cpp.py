@@ -84,7 +84,7 @@ def compiled(folder: Path, code: str = "") -> None:
 def printed(folder: Path, calls: str, *symbols: str) -> list[str]:
     """Run calls, and give what the kernels of these symbols say that they got."""
     source = folder / "program.cpp"
-    kernels = "\n".join(f"PRINTING_KERNEL(__tvm_ffi_{symbol})" for symbol in symbols)
+    kernels = "\n".join(f"PRINTING_KERNEL(__tvm_ffi_lib__{symbol})" for symbol in symbols)
     source.write_text(f'#include <lib.hpp>\n#include "{PRINTER}"\n{kernels}\nint main() {{\n{calls}\n}}\n')
     GCC.build(folder / "program", [source], standard="c++17", include=folder)
     done = subprocess.run([folder / "program"], check=True, capture_output=True, text=True, timeout=60)

@@ -18,10 +18,14 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_cute_kernels__gemm__float16_float16(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__float16_float32(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__bfloat16_float32(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {

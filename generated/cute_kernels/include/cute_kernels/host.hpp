@@ -37,12 +37,18 @@ int __tvm_ffi_cute_kernels__host_shape_mixed(void*, const TVMFFIAny*, std::int32
 int __tvm_ffi_cute_kernels__host_bias(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_bias_given(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_polynomial(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__host_row_sums__float32_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__host_row_sums__float32_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__host_row_sums__float64_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__host_row_sums__float64_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__host_row_sums__int32_2(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__host_row_sums__int32_5(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float32_2(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float32_5(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float64_2(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__float64_5(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__int32_2(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums__int32_5(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {

@@ -14,12 +14,18 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_cute_kernels__rmsnorm__float16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__rmsnorm__float16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__rmsnorm__float16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__float16_1024(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__float16_4096(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__float16_8192(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {

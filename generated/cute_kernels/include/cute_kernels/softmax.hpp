@@ -18,12 +18,18 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_cute_kernels__softmax__float32_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__softmax__float32_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__softmax__float32_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__softmax__bfloat16_1024(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__softmax__bfloat16_4096(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__softmax__bfloat16_8192(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__float32_1024(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__float32_4096(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__float32_8192(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__bfloat16_1024(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__bfloat16_4096(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax__bfloat16_8192(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
