@@ -166,6 +166,8 @@ def _admits_scalar(dtype: str, value: object) -> bool:
 def _admits_extent(extent: int | Symbol, value: object) -> bool:
     if not isinstance(value, int) or isinstance(value, bool):
         return False
-    if isinstance(extent, Symbol):
-        return -(2 ** (extent.bits - 1)) <= value < 2 ** (extent.bits - 1)
-    return value == extent
+    if isinstance(extent, int):
+        low, high = extent, extent
+    else:
+        low, high = -(2 ** (extent.bits - 1)), 2 ** (extent.bits - 1) - 1
+    return low <= value <= high

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import forkserver
 from typing import Any, TypeVar
 
 from stubgen.compiler.jobs import Declared, Expansion, ModuleJob, Outcome, Settings
@@ -75,6 +78,8 @@ def _executor(jobs: int, settings: Settings | None) -> Generator[ProcessPoolExec
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_WORKER])
     _forget_dsl_settings()
+    with _ignoring_interrupts():
+        forkserver.ensure_running()
     executor = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=(settings,))
     try:
         yield executor
@@ -82,6 +87,19 @@ def _executor(jobs: int, settings: Settings | None) -> Generator[ProcessPoolExec
         executor.shutdown(wait=False, cancel_futures=True)
         raise
     executor.shutdown()
+
+
+@contextmanager
+def _ignoring_interrupts() -> Generator[None, None, None]:
+    """Let a process that is started here ignore Ctrl-C, which the terminal sends to all of them."""
+    if threading.current_thread() is not threading.main_thread():  # only that one may change handlers
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _forget_dsl_settings() -> None:
@@ -102,6 +120,7 @@ class _Process:
 
 
 def _enter(settings: Settings | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end at once and in silence
     _Process.settings = settings
 
 
