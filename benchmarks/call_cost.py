@@ -1,7 +1,7 @@
-"""What a call costs from Python: the generated functions, the bare native function, ``cute.compile``'s object.
+"""What a call costs from Python: generated functions, the bare native function, ``cute.compile``'s object.
 
-All call the same function, with three torch tensors and two scalars, on the CPU. Candidates take turns in every
-round, so that what else the machine does hits all alike; ratios are taken within a round.
+All call the same function, with three torch tensors and two scalars, on the CPU. Candidates take turns in
+every round, so that what else the machine does hits all alike; ratios are taken within a round.
 """
 
 from __future__ import annotations

@@ -132,7 +132,11 @@ def test_tuple_namedtuple_and_dataclass(host: Any, kw: Any) -> None:
 
 
 def _alternates(kw: Any) -> bool:
-    return bool(kw.HostPowers.__dataclass_fields__["alternate"].default) if "alternate" in kw.HostPowers.__dataclass_fields__ else True
+    return (
+        bool(kw.HostPowers.__dataclass_fields__["alternate"].default)
+        if "alternate" in kw.HostPowers.__dataclass_fields__
+        else True
+    )
 
 
 def test_constants_of_a_dataclass_are_checked(host: Any) -> None:
@@ -236,7 +240,7 @@ def test_a_tensor_does_for_a_pointer_by_keyword_and_is_checked(kw: Any) -> None:
     check(o, 17.0)
     kw.host_pointer(values.data_ptr(), 1, o)
     check(o, 1.0)
-    with pytest.raises(TypeError, match="argument #0.*float64, expected float32"):
+    with pytest.raises(TypeError, match=r"argument #0.*float64, expected float32"):
         kw.host_pointer(values.double(), 1, o)
     misaligned = torch.zeros(9, dtype=torch.uint8)[1:].view(torch.uint8)
     with pytest.raises(TypeError, match="argument #0"):

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <type_traits>
 #include <vector>
 
@@ -16,9 +17,12 @@ struct HeapAllocator {
   void FreeData(DLTensor* tensor) { std::free(tensor->data); }
 };
 
+/// All tensors of the program, so that a view of one can be passed where it is made.
+inline std::deque<tvm::ffi::Tensor> kept;
+
 /// A tensor whose elements all have one value; column-major if asked for.
 template <typename T>
-tvm::ffi::Tensor make(T value, std::vector<std::int64_t> extents, bool column) {
+const tvm::ffi::Tensor& make(T value, std::vector<std::int64_t> extents, bool column) {
   const DLDataTypeCode code = std::is_floating_point_v<T> ? kDLFloat : kDLInt;
   const DLDataType dtype{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
   const tvm::ffi::Shape shape(extents.begin(), extents.end());
@@ -29,16 +33,13 @@ tvm::ffi::Tensor make(T value, std::vector<std::int64_t> extents, bool column) {
     strides[0] = 1;
     strides[1] = extents[0];
   }
-  return tensor;
+  return kept.emplace_back(tensor);
 }
-
-template <typename T>
-using Held = std::conditional_t<std::is_same_v<T, std::nullptr_t>, tvm::ffi::Any, T>;
 
 /// A tuple of values of any kind.
 template <typename... T>
-tvm::ffi::Tuple<Held<T>...> group(T... values) {
-  return tvm::ffi::Tuple<Held<T>...>(values...);
+tvm::ffi::Tuple<T...> group(T... values) {
+  return tvm::ffi::Tuple<T...>(values...);
 }
 
 inline int failures = 0;

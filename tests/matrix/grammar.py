@@ -1,7 +1,7 @@
 """Random kernels: a grammar of declarations, each with a call that proves where every argument arrived.
 
-A drawn :class:`Case` is a host function that writes what it reads of each argument to its own element of ``out``,
-the declaration that exports it, and one call with the values that must be found there, in Python and in C++.
+A drawn :class:`Case` is a host function that writes what it reads of each argument to its own element of
+``out``, the declaration that exports it, and one call with the values that must be found there, in Python and in C++.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def tensors(draw: st.DrawFn) -> Part:
         f'sg.dim("d{i}_{extent}", bits={draw(st.sampled_from([32, 64]))})' if dynamic else str(extent)
         for i, (extent, dynamic) in enumerate(zip(shape, symbolic, strict=True))
     ]
-    options = ', order=(0, 1)' if column else ""
+    options = ", order=(0, 1)" if column else ""
     options += draw(st.sampled_from(["", ", align=8"]))
     first = draw(st.integers(-100, 100))
     values = np.full(shape, first, order="F" if column else "C").astype(dtype.lower())
@@ -185,7 +185,12 @@ def pointers(draw: st.DrawFn) -> Part:
 
 
 def absent() -> st.SearchStrategy[Part]:
-    kinds = ["Optional[cute.Tensor]", "cute.Tensor | None", "Optional[cutlass.Float32]", "Optional[cute.Pointer]"]
+    kinds = [
+        "Optional[cute.Tensor]",
+        "cute.Tensor | None",
+        "Optional[cutlass.Float32]",
+        "Optional[cute.Pointer]",
+    ]
     return st.sampled_from(kinds).map(lambda a: Part(a, "None", None, None, [], default="None"))
 
 
@@ -220,19 +225,19 @@ def records(draw: st.DrawFn, items: st.SearchStrategy[Part]) -> Part:
         (read.replace("@", f"@.f{i}", 1), number) for i, p in enumerate(parts) for read, number in p.reads
     ]
     shown = [p.cpp for p in parts if p.cpp is not None]
-    part.cpp = f"NAMESPACE::{name}{{{', '.join(shown)}}}" if shown else f"NAMESPACE::{name}{{}}"
+    part.cpp = f"NAMESPACE::{name}{{{', '.join(shown)}}}" if shown else None
     part.definitions.append(source)
     part.record = name
     return part
 
 
 def _grouped(annotation: str, parts: list[Part], form: str) -> Part:
-    cpp = [p.cpp if p.cpp is not None else "nullptr" for p in parts]
+    cpp = [p.cpp for p in parts if p.cpp is not None]
     return Part(
         annotation,
         form.format(", ".join(p.declared for p in parts)),
         None,
-        f"group({', '.join(cpp)})",
+        f"group({', '.join(cpp)})" if cpp else None,
         [(read.replace("@", f"@[{i}]", 1), number) for i, p in enumerate(parts) for read, number in p.reads],
         [definition for p in parts for definition in p.definitions],
         items=parts,
@@ -242,7 +247,11 @@ def _grouped(annotation: str, parts: list[Part], form: str) -> Part:
 def parts() -> st.SearchStrategy[Part]:
     inner = st.one_of(scalars(), tensors(), absent())
     return st.one_of(
-        leaves(), leaves(), leaves(), tuples(st.one_of(inner, tuples(inner))), records(st.one_of(inner, records(inner)))
+        leaves(),
+        leaves(),
+        leaves(),
+        tuples(st.one_of(inner, tuples(inner))),
+        records(st.one_of(inner, records(inner))),
     )
 
 
@@ -251,7 +260,19 @@ def parts() -> st.SearchStrategy[Part]:
 
 _NAMES = [
     *("x", "y", "alpha", "beta", "src", "dst", "n", "eps", "self_", "this", "cls", "args", "out_", "result"),
-    *("int", "float", "new", "delete", "class_", "namespace", "template", "NULL", "EOF", "operator", "register"),
+    *(
+        "int",
+        "float",
+        "new",
+        "delete",
+        "class_",
+        "namespace",
+        "template",
+        "NULL",
+        "EOF",
+        "operator",
+        "register",
+    ),
     *("match", "case", "type", "print", "len", "Tensor", "Literal", "tvm", "ffi", "std", "inspect", "native"),
     *("größe", "λ", "имя", "_private", "INT_MAX", "nullptr", "assert_", "target", "function", "wrapper"),
 ]
@@ -267,7 +288,9 @@ def cases(draw: st.DrawFn, name: str) -> Case:
     _drop_defaults(draw, parameters)
     constants = draw(
         st.lists(
-            st.sampled_from([("16", 16.0), ("True", 1.0), ("-3", -3.0), ("cutlass.Float32", 0.0), ("'fast'", 0.0)]),
+            st.sampled_from(
+                [("16", 16.0), ("True", 1.0), ("-3", -3.0), ("cutlass.Float32", 0.0), ("'fast'", 0.0)]
+            ),
             max_size=2,
         )
     )
@@ -309,7 +332,7 @@ def _source(case: Case) -> str:
         for read, _ in parameter.part.reads:
             lines.append(f"    OUT_[{index}] = {read.replace('@', parameter.name, 1)}")
             index += 1
-    for name, value, number in case.constants:
+    for name, _, number in case.constants:
         read = f"f64({name})" if number else "f64(0.0)"
         lines.append(f"    OUT_[{index}] = {read}")
         index += 1
@@ -333,6 +356,13 @@ def _signature(case: Case) -> list[str]:
         default = f" = {p.part.default}" if p.part.default is not None else ""
         return f"{p.name}{annotation}{default}"
 
-    by_kind = {k: [written(p) for p in case.parameters if p.kind == k] for k in ("positional", "either", "keyword")}
+    by_kind = {
+        k: [written(p) for p in case.parameters if p.kind == k] for k in ("positional", "either", "keyword")
+    }
     items = [*by_kind["positional"], *(["/"] if by_kind["positional"] else []), *by_kind["either"], "*"]
-    return [*items, *by_kind["keyword"], *(f"{n}: cutlass.Constexpr" for n, _, _ in case.constants), "OUT_: cute.Tensor"]
+    return [
+        *items,
+        *by_kind["keyword"],
+        *(f"{n}: cutlass.Constexpr" for n, _, _ in case.constants),
+        "OUT_: cute.Tensor",
+    ]

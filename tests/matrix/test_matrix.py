@@ -1,4 +1,4 @@
-"""A matrix of signatures, by hand and drawn: each is generated, type-checked, compiled, and called for real."""
+"""A matrix of signatures, by hand and drawn: each is generated, type-checked, compiled, and really called."""
 
 from __future__ import annotations
 
@@ -153,7 +153,9 @@ class TestEverySignature:
         (tmp_path / "call.hpp").write_text((HERE / "call.hpp").read_text())
         source = tmp_path / "calls.cpp"
         source.write_text(_program(matrix, modules))
-        program = compiler.build([source], tmp_path, standard="c++17", package=matrix / "matrix")
+        program = tmp_path / "calls"
+        library, include = matrix / "matrix/lib/libmatrix.so", matrix / "matrix/include"
+        compiler.build(program, [source], library, standard="c++17", include=include)
         done = subprocess.run([program], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout
         assert done.stdout.strip() == f"{DRAWN} calls"
@@ -170,7 +172,10 @@ def _arguments(case: Case, package: Any, *, records: bool) -> dict[str, Any]:
 
 
 def _is_pointer(case: Case, name: str) -> bool:
-    return any(p.name == name and "Pointer" in p.part.annotation and p.part.value is not None for p in case.parameters)
+    return any(
+        p.name == name and "Pointer" in p.part.annotation and p.part.value is not None
+        for p in case.parameters
+    )
 
 
 def _assert_arrived(case: Case, out: np.ndarray[Any, Any]) -> None:
@@ -193,7 +198,7 @@ def _program(matrix: Path, modules: list[list[Case]]) -> str:
         expected = ", ".join(f"{number!r}" for number in case.expected)
         blocks.append(
             "  {\n"
-            f"    const tvm::ffi::Tensor out = make<double>(-1, {{{max(1, len(case.expected))}}}, false);\n"
+            f"    const tvm::ffi::Tensor& out = make<double>(-1, {{{max(1, len(case.expected))}}}, false);\n"
             f"    matrix::{case.name}({passed});\n"
             f'    expect("{case.name}", out, {{{expected}}});\n'
             "    ++calls;\n"
@@ -205,5 +210,7 @@ def _program(matrix: Path, modules: list[list[Case]]) -> str:
     calls = "".join(f"  part{i}(calls);\n" for i in range(0, len(blocks), 10))
     return (
         '#include <matrix.hpp>\n\n#include "call.hpp"\n\nnamespace {\n\n' + "\n".join(functions) + "\n}\n\n"
-        "int main() {\n  int calls = 0;\n" + calls + '  std::printf("%d calls\\n", calls);\n  return failures;\n}\n'
+        "int main() {\n  int calls = 0;\n"
+        + calls
+        + '  std::printf("%d calls\\n", calls);\n  return failures;\n}\n'
     )

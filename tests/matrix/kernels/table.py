@@ -4,14 +4,15 @@ Every function takes ``out``, a float64 vector, and writes to it what proves tha
 own place: scalars as they are, tensors by their first element or their sizes.
 """
 
-# ruff: noqa: A002, N803, E741
+# ruff: noqa: A002, N803
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import cutlass
-import stubgen as sg
 from cutlass import cute
+
+import stubgen as sg
 
 f64 = cutlass.Float64
 OUT = sg.tensor(f64, 8, device="cpu")
