@@ -65,9 +65,11 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def run(self, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-        logs = str(self.folder.parent / "state")
-        return run_stubgen(*arguments, cwd=self.folder, env={**os.environ, "XDG_STATE_HOME": logs, **env})
+    def run(
+        self, *arguments: object, cwd: Path | None = None, **env: str
+    ) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "XDG_STATE_HOME": str(self.folder.parent / "state"), **env}
+        return run_stubgen(*arguments, cwd=cwd or self.folder, env=env)
 
     def fails(self, *arguments: object, **env: str) -> list[Problem]:
         """Run something that fails, see that it fails cleanly, and give the problems that it reports."""
@@ -533,7 +535,7 @@ def test_kernels_and_folders_can_be_named_from_anywhere(tmp_path: Path) -> None:
         ("k.py", module.parent, "../../out"),
         ("kernels/inner", project.folder, "out"),
     ):
-        done = run_stubgen("generate", kernels, "-o", output, "--package", "mine", cwd=cwd)
+        done = project.run("generate", kernels, "-o", output, "--package", "mine", cwd=cwd)
         assert done.returncode == 0, done.stderr
     assert "nothing changed" in done.stdout, "the same module in both runs"
     call = "import mine, numpy as np; b = np.zeros(2, 'f4'); mine.k.add(np.ones(2, 'f4'), b, 2.0); print(b)"
