@@ -1,7 +1,8 @@
 """Random kernels: a grammar of declarations, each with a call that proves where every argument arrived.
 
 A drawn :class:`Case` is a host function that writes what it reads of each argument to its own element of
-``out``, the declaration that exports it, and one call with the values that must be found there, in Python and in C++.
+``out``, the declaration that exports it, and one call with the values that must be found there, in Python and
+in C++.
 """
 
 from __future__ import annotations
