@@ -121,7 +121,16 @@ class _Process:
 
 def _enter(settings: Settings | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # end at once and in silence
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _Process.settings = settings
+
+
+def _end_with_parent() -> None:
+    """End this process when the tool is gone, however it went; its siblings keep the queues open for it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _detect_arch() -> str | None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 from tests.conftest import ROOT, run_stubgen
@@ -64,3 +67,30 @@ def test_check_names_what_was_edited_by_hand(generated: Path, tmp_path: Path) ->
     assert {p: d for p, (_, _, d) in snapshot(copy).items()} == {
         p: d for p, (_, _, d) in snapshot(generated).items()
     }
+
+
+def test_workers_end_when_the_tool_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "stubgen", "generate", "--output", str(tmp_path / "out")]
+    tool = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert tool.stderr is not None
+    while "Compiling" not in tool.stderr.readline():
+        assert tool.poll() is None
+    tool.kill()
+    tool.wait()
+    deadline = time.monotonic() + 60
+    while (left := _processes_of_session(tool.pid)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == []
+    assert not (tmp_path / "out").exists()
+
+
+def _processes_of_session(leader: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # ended in between
+            continue
+        if int(fields[3]) == leader and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
