@@ -3,159 +3,22 @@
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from tests.conftest import Run
-
-READ_RUNTIME = """
-import importlib, inspect, json, re, sys
-package, manifest = sys.argv[1:]
-kernels = [k for m in json.load(open(manifest))["library"]["modules"] for k in m["kernels"]]
-found = {}
-for kernel in kernels:
-    entry = {}
-    for surface in ("", ".kwargs"):
-        module = importlib.import_module(f"{package}{surface}.{kernel['module']}")
-        function = getattr(module, kernel["name"])
-        signature = inspect.signature(function)
-        entry[surface or "positional"] = {
-            "parameters": [
-                [p.name, p.kind.name, p.annotation, None if p.default is p.empty else repr(p.default)]
-                for p in signature.parameters.values()
-            ],
-            "name": function.__name__, "module": function.__module__, "doc": inspect.getdoc(function),
-            "returns": signature.return_annotation,
-        }
-    native = getattr(importlib.import_module(f"{package}.{kernel['module']}"), kernel["name"])
-    try:
-        native(*[None] * (len(kernel["parameters"]) + 1))
-    except TypeError as error:
-        entry["abi"] = re.search("`(.*)`", str(error), re.S)[1]
-    found[kernel["name"]] = entry
-print(json.dumps(found))
-"""
+from tests import signatures
 
 
-@pytest.fixture(scope="session")
-def runtime(generated: Path, run_in: Run) -> dict[str, Any]:
-    """What the imported functions say of themselves."""
-    manifest = generated / "cute_kernels" / "manifest.json"
-    done = run_in("-c", READ_RUNTIME, "cute_kernels", manifest)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def test_stub_equals_runtime_signature_equals_abi(generated: Path) -> None:
+    assert signatures.compare(generated, "cute_kernels") > 30
 
 
-def stub_signatures(folder: Path) -> dict[str, ast.FunctionDef]:
-    return {
-        node.name: node
-        for file in sorted(folder.glob("*.pyi"))
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.FunctionDef)
-    }
-
-
-def parameters_of(node: ast.FunctionDef) -> list[list[str | None]]:
-    arguments = node.args
-    named = [(a, "POSITIONAL_ONLY") for a in arguments.posonlyargs]
-    named += [(a, "POSITIONAL_OR_KEYWORD") for a in arguments.args]
-    defaults = [None] * (len(named) - len(arguments.defaults)) + list(arguments.defaults)
-    rows = [(a, kind, d) for (a, kind), d in zip(named, defaults, strict=True)]
-    rows += [(a, "KEYWORD_ONLY", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
-    return [
-        [a.arg, kind, ast.unparse(a.annotation or ast.Constant("")), ast.unparse(d) if d else None]
-        for a, kind, d in rows
-    ]
-
-
-def abi_parameters(text: str) -> list[tuple[str, str]]:
-    """Split ``name(a: Tensor([n], float32), b: int32)`` at the commas that separate parameters."""
-    inside = text[text.index("(") + 1 : -1]
-    parts, depth, start = [], 0, 0
-    for index, char in enumerate(inside):
-        depth += (char in "([") - (char in ")]")
-        if char == "," and depth == 0:
-            parts.append(inside[start:index])
-            start = index + 1
-    parts.append(inside[start:])
-    split = [part.strip().partition(": ") for part in parts if part.strip()]
-    return [(name, kind) for name, _, kind in split]
-
-
-def python_type(kind: str) -> str:
-    """The Python type for a type of the ABI; written anew here, to check the renderer against."""
-    if kind.startswith("Tensor("):
-        return "Tensor"
-    if kind == "bool":
-        return "bool"
-    if kind.startswith(("int", "uint")):
-        return "int"
-    if kind.startswith(("float", "bfloat")):
-        return "float"
-    if kind in ("None", "Stream"):
-        return kind
-    if kind == "DataPointer":
-        return "Pointer"
-    if kind.startswith(("Int(", "Bool(")):
-        return f"Literal[{kind[kind.index('(') + 1 : -1]}]"
-    if kind.startswith("Float("):
-        return "float"
-    if kind.startswith("Shape("):
-        items = kind[len("Shape([") : -2].split(", ")
-        return "tuple[" + ", ".join(f"Literal[{i}]" if i.isdigit() else "int" for i in items) + "]"
-    assert kind.startswith("Tuple["), kind
-    inner = [part for _, part in abi_parameters("(" + ", ".join(f"_: {p}" for p in split(kind[6:-1])) + ")")]
-    return "tuple[" + ", ".join(map(python_type, inner)) + "]" if inner else "tuple[()]"
-
-
-def split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for index, char in enumerate(text):
-        depth += (char in "([") - (char in ")]")
-        if char == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
-    return [*parts, text[start:].strip()] if text else []
-
-
-def test_every_kernel_is_there(generated: Path, runtime: dict[str, Any]) -> None:
-    stubs = stub_signatures(generated / "cute_kernels")
-    assert set(stubs) == set(runtime)
-    assert len(stubs) > 30
-    assert set(stub_signatures(generated / "cute_kernels" / "kwargs")) == set(runtime)
-
-
-def test_positional_stub_equals_runtime_signature_equals_abi(
-    generated: Path, runtime: dict[str, Any]
-) -> None:
-    for name, node in stub_signatures(generated / "cute_kernels").items():
-        stub = parameters_of(node)
-        seen = runtime[name]["positional"]
-        assert stub == seen["parameters"], name
-        abi = abi_parameters(runtime[name]["abi"])
-        assert runtime[name]["abi"].startswith(f"{name}("), "the author's name is in run-time errors"
-        assert [[n, python_type(kind)] for n, kind in abi] == [[p[0], p[2]] for p in stub], name
-        assert all(p[1] == "POSITIONAL_ONLY" and p[3] is None for p in stub), name
-        assert seen["returns"] == "None"
-
-
-def test_keyword_stub_equals_runtime_signature(generated: Path, runtime: dict[str, Any]) -> None:
-    for name, node in stub_signatures(generated / "cute_kernels" / "kwargs").items():
-        assert parameters_of(node) == runtime[name][".kwargs"]["parameters"], name
-        positional = [p[0] for p in runtime[name]["positional"]["parameters"]]
-        assert [p[0] for p in parameters_of(node)] == positional, name
-
-
-def test_functions_say_who_they_are(generated: Path, runtime: dict[str, Any]) -> None:
+def test_functions_say_who_they_are(generated: Path) -> None:
+    runtime = signatures.read_runtime(generated, "cute_kernels")
     for folder, surface, prefix in (
         ("cute_kernels", "positional", "cute_kernels."),
         ("cute_kernels/kwargs", ".kwargs", "cute_kernels.kwargs."),
     ):
-        for name, node in stub_signatures(generated / folder).items():
+        for name, node in signatures.stub_signatures(generated / folder).items():
             seen = runtime[name][surface]
             assert seen["name"] == name
             assert seen["module"].startswith(prefix)

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from tests import signatures
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, GCC, Compiler
 from tests.matrix import grammar
@@ -97,6 +98,9 @@ class TestEverySignature:
         kernels = [k for m in manifest["library"]["modules"] for k in m["kernels"]]
         signatures = {json.dumps([k["parameters"], k["frozen"]], sort_keys=True) for k in kernels}
         assert len(signatures) >= 150
+
+    def test_stub_equals_runtime_signature_equals_abi(self, matrix: Path) -> None:
+        assert signatures.compare(matrix, "matrix") >= 150
 
     def test_mypy_strict_and_stubtest_accept_them(self, matrix: Path) -> None:
         done = python(matrix, "mypy", "--strict", "-p", "matrix")

@@ -1,0 +1,148 @@
+"""Three readings of a signature: the stub's, the imported function's, the compiled function's own words."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+READ_RUNTIME = """
+import importlib, inspect, json, re, sys
+package, manifest = sys.argv[1:]
+kernels = [k for m in json.load(open(manifest))["library"]["modules"] for k in m["kernels"]]
+found = {}
+for kernel in kernels:
+    entry = {}
+    for surface in ("", ".kwargs"):
+        module = importlib.import_module(f"{package}{surface}.{kernel['module']}")
+        function = getattr(module, kernel["name"])
+        signature = inspect.signature(function)
+        entry[surface or "positional"] = {
+            "parameters": [
+                [p.name, p.kind.name, p.annotation, None if p.default is p.empty else repr(p.default)]
+                for p in signature.parameters.values()
+            ],
+            "name": function.__name__, "module": function.__module__, "doc": inspect.getdoc(function),
+            "returns": signature.return_annotation,
+        }
+    native = getattr(importlib.import_module(f"{package}.{kernel['module']}"), kernel["name"])
+    try:
+        native(*[None] * (len(kernel["parameters"]) + 1))
+    except TypeError as error:
+        entry["abi"] = re.search("`(.*)`", str(error), re.S)[1]
+    found[kernel["name"]] = entry
+print(json.dumps(found))
+"""
+
+
+def read_runtime(output: Path, package: str) -> dict[str, Any]:
+    """Ask the functions of a package, in a process of its own, what they say of themselves."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ_RUNTIME, package, output / package / "manifest.json"],
+        env={**os.environ, "PYTHONPATH": str(output)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def stub_signatures(folder: Path) -> dict[str, ast.FunctionDef]:
+    return {
+        node.name: node
+        for file in sorted(folder.glob("*.pyi"))
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def parameters_of(node: ast.FunctionDef) -> list[list[str | None]]:
+    arguments = node.args
+    named = [(a, "POSITIONAL_ONLY") for a in arguments.posonlyargs]
+    named += [(a, "POSITIONAL_OR_KEYWORD") for a in arguments.args]
+    defaults = [None] * (len(named) - len(arguments.defaults)) + list(arguments.defaults)
+    rows = [(a, kind, d) for (a, kind), d in zip(named, defaults, strict=True)]
+    rows += [(a, "KEYWORD_ONLY", d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    return [
+        [a.arg, kind, ast.unparse(a.annotation or ast.Constant("")), ast.unparse(d) if d else None]
+        for a, kind, d in rows
+    ]
+
+
+def abi_parameters(text: str) -> list[tuple[str, str]]:
+    """Split ``name(a: Tensor([n], float32), b: int32)`` at the commas that separate parameters."""
+    inside = text[text.index("(") + 1 : -1]
+    parts, depth, start = [], 0, 0
+    for index, char in enumerate(inside):
+        depth += (char in "([") - (char in ")]")
+        if char == "," and depth == 0:
+            parts.append(inside[start:index])
+            start = index + 1
+    parts.append(inside[start:])
+    split = [part.strip().partition(": ") for part in parts if part.strip()]
+    return [(name, kind) for name, _, kind in split]
+
+
+def python_type(kind: str) -> str:
+    """The Python type for a type of the ABI; written anew here, to check the renderer against."""
+    if kind.startswith("Tensor("):
+        return "Tensor"
+    if kind == "bool":
+        return "bool"
+    if kind.startswith(("int", "uint")):
+        return "int"
+    if kind.startswith(("float", "bfloat")):
+        return "float"
+    if kind in ("None", "Stream"):
+        return kind
+    if kind == "DataPointer":
+        return "Pointer"
+    if kind.startswith(("Int(", "Bool(")):
+        return f"Literal[{kind[kind.index('(') + 1 : -1]}]"
+    if kind.startswith("Float("):
+        return "float"
+    if kind.startswith("Shape("):
+        items = kind[len("Shape([") : -2].split(", ")
+        return "tuple[" + ", ".join(f"Literal[{i}]" if i.isdigit() else "int" for i in items) + "]"
+    assert kind.startswith("Tuple["), kind
+    inner = [part for _, part in abi_parameters("(" + ", ".join(f"_: {p}" for p in split(kind[6:-1])) + ")")]
+    return "tuple[" + ", ".join(map(python_type, inner)) + "]" if inner else "tuple[()]"
+
+
+def split(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for index, char in enumerate(text):
+        depth += (char in "([") - (char in ")]")
+        if char == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [*parts, text[start:].strip()] if text else []
+
+
+def compare(output: Path, package: str) -> int:
+    """Assert that the three agree for every function of a package; give how many there are."""
+    runtime = read_runtime(output, package)
+    stubs = stub_signatures(output / package)
+    assert set(stubs) == set(runtime)
+    for name, node in stubs.items():
+        stub = parameters_of(node)
+        seen = runtime[name]["positional"]
+        assert stub == seen["parameters"], name
+        assert runtime[name]["abi"].startswith(f"{name}("), "the author's name is in run-time errors"
+        abi = abi_parameters(runtime[name]["abi"])
+        assert [[n, python_type(kind)] for n, kind in abi] == [[p[0], p[2]] for p in stub], name
+        assert all(p[1] == "POSITIONAL_ONLY" and p[3] is None for p in stub), name
+        assert seen["returns"] == "None"
+    keywords = stub_signatures(output / package / "kwargs")
+    assert set(keywords) == set(runtime)
+    for name, node in keywords.items():
+        assert parameters_of(node) == runtime[name][".kwargs"]["parameters"], name
+        positional = [p[0] for p in runtime[name]["positional"]["parameters"]]
+        assert [p[0] for p in parameters_of(node)] == positional, name
+    return len(stubs)
