@@ -1,0 +1,151 @@
+"""Decides by itself whether arguments fit a compiled function, and what a reference function gets for them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from stubgen.model import (
+    ConstantSlot,
+    Extent,
+    NoneSlot,
+    PointerSlot,
+    ScalarSlot,
+    ShapeSlot,
+    Slot,
+    TensorSlot,
+    TupleSlot,
+)
+from tests.fuzz.arguments import Given, Pointer, Tensor, Tuple, integer_range
+from tests.fuzz.producers import Capsule
+
+TAKEN = ("numpy", "masked numpy", "torch", "torch.nn.Parameter", "tvm_ffi", *Capsule.RIGHT)
+"""Whose tensors may fit."""
+
+
+class MisfitError(Exception):
+    """An argument that the function must not accept."""
+
+
+class Oracle:
+    """Looks at the arguments of one call, which share the sizes that have names."""
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.memory = memory
+        self.sizes: dict[str, int] = {}
+
+    def argument(self, slot: Slot, given: Given, value: Any) -> Any:
+        """Give what the reference takes for an argument.
+
+        Parameters
+        ----------
+        slot
+            What the function takes.
+        given
+            What was drawn for it.
+        value
+            The object that was made of that, which is looked at where it is no tensor.
+        """
+        match slot:
+            case TensorSlot():
+                return self.tensor(slot, given)
+            case ScalarSlot():
+                return self.scalar(slot, value)
+            case ShapeSlot():
+                self.require(len(value) == len(slot.extents), "rank")
+                return tuple(
+                    self.extent(e, self.integer(v)) for e, v in zip(slot.extents, value, strict=True)
+                )
+            case NoneSlot():
+                self.require(value is None, "None")
+                return None
+            case ConstantSlot():
+                self.require(value == slot.value, f"the constant {slot.value}")
+                return slot.value
+            case PointerSlot():
+                return self.pointer(slot, given)
+            case TupleSlot():
+                items = given.items if isinstance(given, Tuple) else [given] * len(slot.items)
+                values = given_values(value)
+                self.require(len(items) == len(values) == len(slot.items), "length of tuple")
+                return [self.argument(*place) for place in zip(slot.items, items, values, strict=True)]
+        raise NotImplementedError(slot)
+
+    def require(self, condition: bool, what: str) -> None:
+        if not condition:
+            raise MisfitError(what)
+
+    def tensor(self, slot: TensorSlot, given: Given) -> np.ndarray:
+        self.require(isinstance(given, Tensor), "a tensor")
+        assert isinstance(given, Tensor)
+        unusual = [
+            *Capsule.RIGHT,
+            *(m for m in ("numpy", "torch", "tvm_ffi", "masked numpy", "torch.nn.Parameter")),
+        ]
+        self.require(given.maker in unusual, "device, lanes, or extents")
+        self.require(given.dtype == slot.dtype, "dtype")
+        self.require(len(given.shape) == len(slot.shape), "rank")
+        sign = -1 if given.maker == "capsule of negative extents" else 1
+        for extent, value in zip(slot.shape, given.shape, strict=True):
+            self.extent(extent, sign * value)
+        shape = tuple(max(0, sign * extent) for extent in given.shape)
+        strides = given.strides
+        if given.maker == "capsule without strides":
+            strides = tuple(math.prod(given.shape[i + 1 :]) for i in range(len(strides)))
+        for index, stride in enumerate(slot.strides or ()):
+            if given.shape[index] > 1:
+                self.extent(stride, strides[index])
+        self.require(given.offset % max(slot.alignment or 1, 1) == 0, "alignment")
+        return Tensor(given.dtype, shape, strides, given.offset).view(self.memory)
+
+    def pointer(self, slot: PointerSlot, given: Given) -> np.ndarray:
+        if not isinstance(given, Pointer):
+            return np.zeros(0)
+        self.require(given.tensor.offset % (slot.alignment or 1) == 0, "alignment")
+        if given.form == "tensor":
+            self.require(given.tensor.dtype == slot.dtype, "dtype")
+        known = Tensor(slot.dtype or "uint8", (reachable(given),), (1,), given.tensor.offset)
+        return known.view(self.memory)
+
+    def scalar(self, slot: ScalarSlot, value: Any) -> Any:
+        if slot.dtype == "bool":
+            return bool(self.integer(value))
+        if slot.dtype.startswith(("float", "bfloat")):
+            self.require(isinstance(value, numbers.Real), "a real number")
+            single = "float32" if slot.dtype == "bfloat16" else slot.dtype
+            return np.dtype(single).type(float(value))
+        number = self.integer(value)
+        low, high = integer_range(slot.dtype)
+        self.require(low <= number <= high, "range")
+        self.require(number % slot.divisible_by == 0, "divisibility")
+        return np.dtype(slot.dtype).type(number)
+
+    def integer(self, value: Any) -> int:
+        self.require(isinstance(value, numbers.Integral), "an integer")
+        return int(value)
+
+    def extent(self, extent: Extent, value: int) -> int:
+        if isinstance(extent, int):
+            self.require(value == extent, f"extent {extent}")
+            return value
+        self.require(self.sizes.setdefault(extent.name, value) == value, f"one size {extent.name}")
+        self.require(value % extent.divisible_by == 0, "divisibility")
+        self.require(-(2 ** (extent.bits - 1)) <= value < 2 ** (extent.bits - 1), "bits")
+        return value
+
+
+def given_values(value: Any) -> list[Any]:
+    """Give the items of a tuple, list, NamedTuple or dataclass."""
+    if hasattr(value, "__dataclass_fields__"):
+        return [getattr(value, name) for name in value.__dataclass_fields__]
+    return list(value)
+
+
+def reachable(given: Given | None) -> int:
+    """Tell how many elements lie behind something that is passed as a pointer."""
+    if isinstance(given, Pointer) and given.tensor.strides in ((1,), ()):
+        return math.prod(given.tensor.shape)
+    return 0

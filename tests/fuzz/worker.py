@@ -1,0 +1,215 @@
+"""Makes drawn calls in a process of its own, which a wrong call may crash.
+
+``python -m tests.fuzz.worker PACKAGE SEED FIRST LAST PROGRESS`` makes the calls FIRST to LAST and prints what went
+wrong, one line of JSON for each. Before each call its number goes to the file PROGRESS, so that it is known which
+one crashed. ``python -m tests.fuzz.worker PACKAGE SEED NUMBER`` shows one call without making it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import mmap
+import numbers
+import random
+import re
+import struct
+import sys
+import warnings
+import zlib
+from collections import Counter
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from stubgen.model import Kernel, Library, PointerSlot, from_json
+from tests.fuzz.arguments import Call, Drawing, Given, Pointer, Tuple, Value, tensors
+from tests.fuzz.oracle import MisfitError, Oracle, reachable
+from tests.fuzz.references import REACH, REFERENCES
+
+REFUSALS = (TypeError, ValueError, BufferError, RuntimeError, OverflowError, AttributeError, IndexError)
+NO_ADDRESSES = (Pointer, Tuple, NoneType, str, bytes, tuple, list, dict, set, float, complex)
+NOTHING = np.zeros(0, np.uint8)
+_take = tvm_ffi.convert(lambda _: None)
+
+
+def load_library(folder: Path) -> Library:
+    """Read the manifest of a generated package."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return from_json(json.dumps(manifest["library"]).encode())
+
+
+def host_kernels(library: Library) -> list[Kernel]:
+    """Give the functions that can be called without a GPU."""
+    return [kernel for kernel in library.kernels if not kernel.has_device_code]
+
+
+class Package:
+    """A generated package whose functions are called."""
+
+    def __init__(self, folder: Path) -> None:
+        sys.path.insert(0, str(folder.parent))
+        self.name = folder.name
+        self.library = load_library(folder)
+        self.kernels = host_kernels(self.library)
+        self.records = {module.name: module.records for module in self.library.modules}
+
+    def draw(self, seed: str, number: int) -> Call:
+        """Draw the call of that number, always the same."""
+        rng = random.Random(f"{seed}/{number}")
+        while True:
+            kernel = rng.choice(self.kernels)
+            call = Drawing(rng, kernel, self.records[kernel.module]).call()
+            if keeps_promises(call):
+                return call
+
+    def attempt(self, call: Call, seed: str) -> tuple[str, str | None]:
+        """Make a call; give what came of it in a word, and what is wrong with that."""
+        module = importlib.import_module(
+            f"{self.name}.{'kwargs.' if call.by_keyword else ''}{call.kernel.module}"
+        )
+        function = getattr(module, call.kernel.name)
+        memory = fresh_memory(call, seed)
+        before = memory.copy()
+        positional = [given.build(memory, module) for given in call.positional]
+        named = {name: given.build(memory, module) for name, given in call.named.items()}
+        try:
+            result = function(*positional, **named)
+        except REFUSALS as error:
+            return "refused", self.judge_refusal(call, error, [*positional, *named.values()], memory, before)
+        if result is not None:
+            return "accepted", f"returned {result!r}"
+        values = dict(zip([p.name for p in call.kernel.parameters], positional, strict=False)) | named
+        return "accepted", judge_result(call, values, memory, before)
+
+    def judge_refusal(
+        self, call: Call, error: Exception, values: list[Any], memory: np.ndarray, before: np.ndarray
+    ) -> str | None:
+        shown = f"{type(error).__name__}: {error}"
+        if not np.array_equal(memory, before):
+            return f"wrote to memory, and then refused: {shown}"
+        if not call.suspects and not call.malformed:
+            return f"refused a right call: {shown}"
+        if not names_its_place(call, error) and not any(
+            is_refused_by_itself(value, error) for value in values
+        ):
+            return f"the error does not say where it is: {shown}"
+        return None
+
+
+def keeps_promises(call: Call) -> bool:
+    """Tell whether what lies behind pointers suffices, which callers have to see to themselves."""
+    pointers = [p.name for p in call.kernel.parameters if isinstance(p.slot, PointerSlot)]
+    if not pointers:
+        return True
+    values = {n: g.build(NOTHING, None) if isinstance(g, Value) else g for n, g in call.given.items()}
+    if not all(isinstance(values[name], NO_ADDRESSES) for name in pointers):
+        return False
+    reach = REACH[call.kernel.name](**values)
+    if isinstance(reach, numbers.Integral):
+        return int(reach) <= min(reachable(call.given[name]) for name in pointers)
+    return not isinstance(reach, Pointer)
+
+
+def fresh_memory(call: Call, seed: str) -> np.ndarray:
+    """Give the memory of a call, aligned, with noise where there is no tensor and numbers where there is one."""
+    rng = np.random.default_rng(zlib.crc32(f"{seed}/{call}".encode()))
+    size = call.memory_size + 512
+    raw = rng.integers(0, 256, size + 256, np.uint8)
+    start = -raw.ctypes.data % 256
+    memory = raw[start : start + size]
+    for given in call.given.values():
+        for tensor in tensors(given):
+            view = tensor.view(memory)
+            if view.dtype.kind in "fc":
+                eighths = rng.integers(-64, 64, view.shape) / 8
+                special = rng.random(view.shape) < 0.05
+                view[...] = np.where(special, rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0]), eighths)
+            elif view.dtype.kind == "b":
+                view[...] = rng.random(view.shape) < 0.5
+    return memory
+
+
+def judge_result(call: Call, values: dict[str, Any], memory: np.ndarray, before: np.ndarray) -> str | None:
+    """Compare all memory with what the reference makes of what was there before the call."""
+    if call.malformed:
+        return "accepted a list with too few or too many arguments, or an unknown one"
+    oracle = Oracle(before)
+    arguments = []
+    try:
+        for parameter in call.kernel.parameters:
+            given = call.given[parameter.name]
+            value = parameter.default.value if given is None and parameter.default else values[parameter.name]
+            arguments.append(oracle.argument(parameter.slot, given or Given(), value))
+    except MisfitError as misfit:
+        return f"accepted {parameter.name}, which does not fit: {misfit}"
+    except (TypeError, ValueError, AttributeError) as error:
+        return f"accepted {parameter.name}, which does not fit: {error!r}"
+    reference = REFERENCES.get(call.kernel.name)
+    if reference is None:
+        return None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reference(*arguments)
+    for given in call.given.values():
+        for tensor in tensors(given):
+            level_nans(tensor.view(memory), tensor.view(before))
+    wrong = np.flatnonzero(memory != before)
+    return f"memory differs from the reference at bytes {wrong.tolist()}" if len(wrong) else None
+
+
+def level_nans(mine: np.ndarray, expected: np.ndarray) -> None:
+    """Let all numbers that are none on both sides have the same bits."""
+    if mine.dtype.kind in "fc":
+        both = np.isnan(mine) & np.isnan(expected)
+        mine[both] = expected[both] = np.nan
+
+
+def names_its_place(call: Call, error: Exception) -> bool:
+    """Tell whether an error names one of the parameters that it may be about, by name or by place."""
+    said = re.sub(r"when calling: `.*?`", "", str(error), flags=re.DOTALL)
+    if call.malformed and re.search(
+        r"Expects \d+ parameters|positional argument|keyword argument|multiple values", said
+    ):
+        return True
+    names = [parameter.name for parameter in call.kernel.parameters]
+    said_names = set(re.findall(r"\w+", said))
+    return any(f"argument #{names.index(n)}" in said or n in said_names for n in call.suspects)
+
+
+def is_refused_by_itself(value: Any, error: Exception) -> bool:
+    """Tell whether tvm-ffi cannot take a value anywhere, because the object itself refuses with this error."""
+    try:
+        _take(value)
+    except type(error) as own:
+        return str(own).splitlines()[:1] == str(error).splitlines()[:1]
+    except Exception:
+        return False
+    return False
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    folder, seed, first, *rest = sys.argv[1:]
+    package = Package(Path(folder))
+    if not rest:
+        print(package.draw(seed, int(first)))
+        return
+    last, progress_file = rest
+    seen: Counter[str] = Counter()
+    with Path(progress_file).open("r+b") as file, mmap.mmap(file.fileno(), 8) as progress:
+        for number in range(int(first), int(last)):
+            call = package.draw(seed, number)
+            progress[:] = struct.pack("<q", number)
+            outcome, problem = package.attempt(call, seed)
+            seen[outcome] += 1
+            if problem:
+                print(json.dumps({"number": number, "call": str(call), "problem": problem}), flush=True)
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main()
