@@ -53,10 +53,10 @@ def read_runtime(output: Path, package: str) -> dict[str, Any]:
     return found
 
 
-def stub_signatures(folder: Path) -> dict[str, ast.FunctionDef]:
+def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.FunctionDef]:
     return {
         node.name: node
-        for file in sorted(folder.glob("*.pyi"))
+        for file in sorted(folder.glob(files))
         for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.FunctionDef)
     }

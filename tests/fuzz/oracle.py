@@ -98,15 +98,17 @@ class Oracle:
         for index, stride in enumerate(slot.strides or ()):
             if given.shape[index] > 1:
                 self.extent(stride, strides[index])
-        self.require(given.offset % max(slot.alignment or 1, 1) == 0, "alignment")
+        aligned = given.offset % (slot.alignment or 1) == 0
+        self.require(aligned or 0 in shape, "alignment")
         return Tensor(given.dtype, shape, strides, given.offset).view(self.memory)
 
     def pointer(self, slot: PointerSlot, given: Given) -> np.ndarray:
         if not isinstance(given, Pointer):
             return np.zeros(0)
-        self.require(given.tensor.offset % (slot.alignment or 1) == 0, "alignment")
         if given.form == "tensor":
+            self.require(given.tensor.maker in TAKEN, "device, lanes, or no permission to write")
             self.require(given.tensor.dtype == slot.dtype, "dtype")
+            self.require(is_aligned(given, slot), "alignment")
         known = Tensor(slot.dtype or "uint8", (reachable(given),), (1,), given.tensor.offset)
         return known.view(self.memory)
 
@@ -119,6 +121,9 @@ class Oracle:
             return np.dtype(single).type(float(value))
         number = self.integer(value)
         low, high = integer_range(slot.dtype)
+        if slot.dtype == "uint64" and -(2**63) <= number < 0:
+            number += 2**64  # it travels as 64 bits with a sign, and C++ passes large ones so
+            high = 2**64 - 1
         self.require(low <= number <= high, "range")
         self.require(number % slot.divisible_by == 0, "divisibility")
         return np.dtype(slot.dtype).type(number)
@@ -142,6 +147,11 @@ def given_values(value: Any) -> list[Any]:
     if hasattr(value, "__dataclass_fields__"):
         return [getattr(value, name) for name in value.__dataclass_fields__]
     return list(value)
+
+
+def is_aligned(given: Given | None, slot: PointerSlot) -> bool:
+    """Tell whether an address has the alignment that the function was compiled for."""
+    return not isinstance(given, Pointer) or given.tensor.offset % (slot.alignment or 1) == 0
 
 
 def reachable(given: Given | None) -> int:

@@ -22,7 +22,7 @@ def axpby(alpha, x, beta, y, out):
 
 def scalars(*arguments):
     *numbers, f, d, integers, floats = arguments
-    integers[:] = numbers
+    integers[:] = [np.asarray(number).astype(np.int64) for number in numbers]
     floats[:] = f, d
 
 

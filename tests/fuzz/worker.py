@@ -27,7 +27,7 @@ import tvm_ffi
 
 from stubgen.model import Kernel, Library, PointerSlot, from_json
 from tests.fuzz.arguments import Call, Drawing, Given, Pointer, Tuple, Value, tensors
-from tests.fuzz.oracle import MisfitError, Oracle, reachable
+from tests.fuzz.oracle import MisfitError, Oracle, given_values, is_aligned, reachable
 from tests.fuzz.references import REACH, REFERENCES
 
 REFUSALS = (TypeError, ValueError, BufferError, RuntimeError, OverflowError, AttributeError, IndexError)
@@ -101,13 +101,17 @@ class Package:
 
 
 def keeps_promises(call: Call) -> bool:
-    """Tell whether what lies behind pointers suffices, which callers have to see to themselves."""
-    pointers = [p.name for p in call.kernel.parameters if isinstance(p.slot, PointerSlot)]
+    """Tell whether addresses are aligned, and what lies behind them suffices: callers see to that themselves."""
+    pointers = {p.name: p.slot for p in call.kernel.parameters if isinstance(p.slot, PointerSlot)}
     if not pointers:
         return True
     values = {n: g.build(NOTHING, None) if isinstance(g, Value) else g for n, g in call.given.items()}
     if not all(isinstance(values[name], NO_ADDRESSES) for name in pointers):
         return False
+    for name, slot in pointers.items():
+        given = call.given[name]
+        if not is_aligned(given, slot) and not (isinstance(given, Pointer) and given.form == "tensor"):
+            return False
     reach = REACH[call.kernel.name](**values)
     if isinstance(reach, numbers.Integral):
         return int(reach) <= min(reachable(call.given[name]) for name in pointers)
@@ -182,6 +186,8 @@ def names_its_place(call: Call, error: Exception) -> bool:
 
 def is_refused_by_itself(value: Any, error: Exception) -> bool:
     """Tell whether tvm-ffi cannot take a value anywhere, because the object itself refuses with this error."""
+    if isinstance(value, tuple | list) or hasattr(value, "__dataclass_fields__"):
+        return any(is_refused_by_itself(item, error) for item in given_values(value))
     try:
         _take(value)
     except type(error) as own:

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <deque>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tvm/ffi/container/shape.h>
@@ -40,6 +41,21 @@ const tvm::ffi::Tensor& make(T value, std::vector<std::int64_t> extents, bool co
 template <typename... T>
 tvm::ffi::Tuple<T...> group(T... values) {
   return tvm::ffi::Tuple<T...>(values...);
+}
+
+/// A tensor of any dtype and layout, in memory that is large enough for all of them.
+inline tvm::ffi::TensorView raw(
+    DLDataType dtype, std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
+  alignas(64) static char memory[4096];
+  static std::deque<std::vector<std::int64_t>> numbers;
+  DLTensor tensor{};
+  tensor.data = memory;
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = static_cast<int>(shape.size());
+  tensor.dtype = dtype;
+  tensor.shape = numbers.emplace_back(std::move(shape)).data();
+  tensor.strides = numbers.emplace_back(std::move(strides)).data();
+  return tvm::ffi::TensorView(&tensor);
 }
 
 inline int failures = 0;

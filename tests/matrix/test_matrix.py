@@ -17,12 +17,13 @@ from typing import Any
 import filelock
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests import signatures
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, GCC, Compiler
-from tests.matrix import grammar
+from tests.matrix import grammar, table_calls
 from tests.matrix.grammar import Case
 
 HERE = Path(__file__).parent
@@ -121,6 +122,39 @@ class TestEverySignature:
             assert function(*(given[name] for name in order)) is None
             _assert_arrived(case, out)
 
+    def test_calls_of_the_table_by_position_and_by_keyword(self, package: ModuleType) -> None:
+        keyword = importlib.import_module("matrix.kwargs.table")
+        for call in table_calls.CALLS:
+            has_out = call.name not in ("nothing", "only_constexpr")
+            out = np.full(8, -1.0)
+            given = {name: argument.by_position() for name, argument in call.arguments.items()}
+            given = {
+                n: v.ctypes.data if n in "pq" and call.name.startswith("pointer") and v is not None else v
+                for n, v in given.items()
+            }
+            given |= {"out": out} if has_out else {}
+            function = getattr(package.table, call.name)
+            function(*(given[name] for name in inspect.signature(function).parameters))
+            assert out.tolist()[: len(call.expected)] == call.expected, call.name
+            out[:] = -1.0
+            given = {name: argument.by_keyword(keyword) for name, argument in call.arguments.items()}
+            given |= {"out": out} if has_out else {}
+            getattr(keyword, call.name)(**given)
+            assert out.tolist()[: len(call.expected)] == call.expected, call.name
+
+    def test_calls_of_the_table_with_every_dtype_and_layout(self, package: ModuleType) -> None:
+        for call in table_calls.SIZES:
+            if call.torch is None:
+                continue
+            base = torch.zeros(4096, dtype=torch.uint8).view(getattr(torch, call.torch))
+            out = np.full(8, -1.0)
+            getattr(package.table, call.name)(base.as_strided(call.shape, call.strides), out)
+            assert out.tolist()[: len(call.expected)] == call.expected, call.name
+
+    def test_every_function_of_the_table_is_called(self, matrix: Path) -> None:
+        called = {call.name for call in (*table_calls.CALLS, *table_calls.SIZES)}
+        assert called == set(signatures.stub_signatures(matrix / "matrix", "table.pyi"))
+
     def test_calls_by_keyword_take_any_order_and_records(
         self, package: ModuleType, modules: list[list[Case]]
     ) -> None:
@@ -162,7 +196,7 @@ class TestEverySignature:
         compiler.build(program, [source], library, standard="c++17", include=include)
         done = subprocess.run([program], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout
-        assert done.stdout.strip() == f"{DRAWN} calls"
+        assert done.stdout.strip() == f"{DRAWN + len(table_calls.CALLS) + len(table_calls.SIZES)} calls"
 
 
 def _each(modules: list[list[Case]]) -> Iterator[tuple[str, Case]]:
@@ -208,6 +242,8 @@ def _program(matrix: Path, modules: list[list[Case]]) -> str:
             "    ++calls;\n"
             "  }\n"
         )
+    for call in (*table_calls.CALLS, *table_calls.SIZES):
+        blocks.append(_table_block(call, order[call.name]))
     functions = [
         f"void part{i}(int& calls) {{\n{''.join(blocks[i : i + 10])}}}\n" for i in range(0, len(blocks), 10)
     ]
@@ -217,4 +253,19 @@ def _program(matrix: Path, modules: list[list[Case]]) -> str:
         "int main() {\n  int calls = 0;\n"
         + calls
         + '  std::printf("%d calls\\n", calls);\n  return failures;\n}\n'
+    )
+
+
+def _table_block(call: table_calls.TableCall | table_calls.SizesCall, order: list[str]) -> str:
+    parts = {"out": "out"}
+    if isinstance(call, table_calls.SizesCall):
+        parts["x"] = call.cpp
+    else:
+        parts |= {name: argument.cpp for name, argument in call.arguments.items()}
+    passed = ", ".join(code for name in order if (code := parts[name]) is not None)
+    expected = ", ".join(map(repr, call.expected))
+    return (
+        "  {\n    const tvm::ffi::Tensor& out = make<double>(-1, {8}, false);\n"
+        f"    matrix::{call.name}({passed});\n"
+        f'    expect("{call.name}", out, {{{expected}}});\n    ++calls;\n  }}\n'
     )

@@ -355,7 +355,7 @@ def packed(dtype):
 
 @sg.family(
     layout={
-        "rank0": vec(cutlass.Float32, n),
+        "rank1": vec(cutlass.Float32, n),
         "rank8": vec(cutlass.Float32, 1, 2, 1, 2, 1, 2, 1, n),
         "column": vec(cutlass.Float32, n, 4, order=(0, 1)),
         "strided": vec(cutlass.Float32, n, 4, strides=(sg.dim("ld", bits=64), 1)),
