@@ -18,6 +18,7 @@ import cutlass.cute._tvm_ffi_args_spec_converter as converter
 from cutlass import cute
 from cutlass.base_dsl import Arch
 from cutlass.base_dsl.runtime.jit_arg_adapters import is_arg_annotation_constexpr
+from cutlass.base_dsl.tvm_ffi_builder.tvm_ffi_builder import TVMFFIFunctionBuilder as FunctionBuilder
 from cutlass.cutlass_dsl import CuTeDSL
 from cutlass.utils import HardwareInfo
 
@@ -29,6 +30,10 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (converter, "AcceptableNumericTypesForScalar"),
     (converter, "NumericToTVMFFIDtype"),
     (converter.ConverterContext, "alloc_or_reuse_symint_var"),
+    (FunctionBuilder, "decode_param_tensor"),
+    (FunctionBuilder, "load_dltensor_dtype_code"),
+    (FunctionBuilder, "check_condition"),
+    (FunctionBuilder, "_arg_err"),
     (dsl_cuda, "get_device_attribute"),
     (HardwareInfo, "get_max_active_clusters"),
     (HardwareInfo, "get_device_multiprocessor_count"),
@@ -179,6 +184,33 @@ def name_symbols_as_declared() -> None:
         return var
 
     converter.ConverterContext.alloc_or_reuse_symint_var = alloc_or_reuse_symint_var
+
+
+def tell_signed_from_unsigned() -> None:
+    """Let compiled functions refuse tensors of integers with the other sign.
+
+    The DSL lets ``uint32`` pass for ``int32``, and a kernel that converts, compares, divides or shifts right
+    then computes something else.
+    """
+    decode = FunctionBuilder.decode_param_tensor
+    load = FunctionBuilder.load_dltensor_dtype_code
+
+    def load_dltensor_dtype_code(self: Any, dltensor: Any) -> Any:
+        self.last_dtype_code = load(self, dltensor)
+        return self.last_dtype_code
+
+    def decode_param_tensor(self: Any, block: Any, param: Any, args: Any, index: int, context: Any) -> Any:
+        block = decode(self, block, param, args, index, context)
+        code, expected = self.last_dtype_code, param.dtype
+        return self.check_condition(
+            block,
+            lambda: self.equal(code, self.i8(expected.type_code)),
+            "ValueError",
+            self._arg_err("Mismatched Tensor ", context, f", expected dtype={expected}"),
+        )
+
+    FunctionBuilder.load_dltensor_dtype_code = load_dltensor_dtype_code
+    FunctionBuilder.decode_param_tensor = decode_param_tensor
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -119,6 +119,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
     if unknown:
         return unknown
     dsl.name_symbols_as_declared()
+    dsl.tell_signed_from_unsigned()
     if settings.arch is not None:
         dsl.set_arch(settings.arch)
     if settings.arch is not None and settings.profile is not None:
