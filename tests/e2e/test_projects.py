@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import typecheckers
 from tests.conftest import run_stubgen
 
 FILES = {
@@ -213,12 +214,5 @@ def test_two_runs_at_once_both_end_with_the_whole_package(project: Path, tmp_pat
 
 def test_modules_in_folders_have_types_too(project: Path) -> None:
     output = project / "generated"
-    for arguments in (["mypy", "--strict", "-p", "shipped"], ["mypy.stubtest", "shipped"]):
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments],
-            cwd=output,
-            env={**os.environ, "PYTHONPATH": str(output), "MYPYPATH": str(output)},
-            capture_output=True,
-            text=True,
-        )
+    for done in (typecheckers.mypy(output, "-p", "shipped"), typecheckers.stubtest(output, "shipped")):
         assert done.returncode == 0, done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 import tvm_ffi.libinfo
 
+from tests import typecheckers
 from tests.conftest import ROOT, run_stubgen
 
 README = (ROOT / "README.md").read_text()
@@ -36,17 +36,9 @@ def test_the_stub_is_the_one_shown(output: Path) -> None:
     assert shown in (output / "cute_kernels" / "vector.pyi").read_text()
 
 
-@pytest.mark.xdist_group("mypy")
-def test_the_calls_from_python_have_the_right_types(output: Path, generated: Path, tmp_path: Path) -> None:
+def test_the_calls_from_python_have_the_right_types(output: Path, tmp_path: Path) -> None:
     (tmp_path / "call.py").write_text(blocks("python")[2])
-    cache = generated.parent / ".mypy_cache"  # torch takes mypy a minute, once
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={cache}", "call.py"],
-        cwd=tmp_path,
-        env={**os.environ, "MYPYPATH": str(output)},
-        capture_output=True,
-        text=True,
-    )
+    done = typecheckers.mypy(output, tmp_path / "call.py")
     assert done.returncode == 0, done.stdout
 
 

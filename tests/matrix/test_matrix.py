@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import os
 import random
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests import signatures
+from tests import signatures, typecheckers
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, GCC, Compiler
 from tests.matrix import grammar, table_calls
@@ -81,17 +80,6 @@ def package(matrix: Path) -> Iterator[ModuleType]:
     sys.path.remove(str(matrix))
 
 
-def python(matrix: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=matrix,
-        env={**os.environ, "MYPYPATH": str(matrix), "PYTHONPATH": str(matrix)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
 @pytest.mark.xdist_group("matrix")
 class TestEverySignature:
     def test_there_are_enough_of_them(self, matrix: Path) -> None:
@@ -104,9 +92,9 @@ class TestEverySignature:
         assert signatures.compare(matrix, "matrix") >= 150
 
     def test_mypy_strict_and_stubtest_accept_them(self, matrix: Path) -> None:
-        done = python(matrix, "mypy", "--strict", "-p", "matrix")
+        done = typecheckers.mypy(matrix, "-p", "matrix")
         assert done.returncode == 0, done.stdout
-        done = python(matrix, "mypy.stubtest", "matrix")
+        done = typecheckers.stubtest(matrix, "matrix")
         assert done.returncode == 0, done.stdout
 
     def test_calls_by_position_put_every_argument_in_its_place(

@@ -10,21 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests import typecheckers
 
 HERE = Path(__file__).parent
-
-
-def python(generated: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(generated), "MYPYPATH": str(generated)}
-    return subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=generated.parent,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
 
 
 def marked(file: Path) -> set[int]:
@@ -33,7 +21,7 @@ def marked(file: Path) -> set[int]:
 
 
 def mypy_lines(generated: Path, file: Path) -> tuple[set[int], str]:
-    done = python(generated, "mypy", "--strict", "--no-error-summary", str(file))
+    done = typecheckers.mypy(generated, file)
     lines = re.findall(rf"{re.escape(file.name)}:(\d+): error", done.stdout)
     assert done.stderr == ""
     return set(map(int, lines)), done.stdout
@@ -51,8 +39,10 @@ def pyright_lines(generated: Path, folder: Path, *files: Path) -> tuple[set[tupl
         "reportUnknownMemberType": "none",
     }
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    options = ["--outputjson", "--project", str(folder), "--pythonpath", sys.executable]
-    done = python(generated, "pyright", *options)
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--project", str(folder)]
+    done = subprocess.run(
+        [*command, "--pythonpath", sys.executable], check=False, capture_output=True, text=True, timeout=600
+    )
     report = json.loads(done.stdout)
     assert report["summary"]["filesAnalyzed"] >= max(2, len(files)), done.stdout
     return {
@@ -62,20 +52,17 @@ def pyright_lines(generated: Path, folder: Path, *files: Path) -> tuple[set[tupl
     }, done.stdout
 
 
-@pytest.mark.xdist_group("mypy")
 def test_mypy_strict_accepts_the_package(generated: Path) -> None:
-    done = python(generated, "mypy", "--strict", "-p", "cute_kernels")
+    done = typecheckers.mypy(generated, "-p", "cute_kernels")
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.xdist_group("mypy")
 def test_stubtest_accepts_the_package_without_an_allowlist(generated: Path) -> None:
-    done = python(generated, "mypy.stubtest", "cute_kernels")
+    done = typecheckers.stubtest(generated, "cute_kernels")
     assert done.returncode == 0, done.stdout
     assert "Success" in done.stdout
 
 
-@pytest.mark.xdist_group("mypy")
 def test_mypy_refuses_exactly_the_wrong_calls(generated: Path) -> None:
     wrong = HERE / "wrong_calls.py"
     lines, output = mypy_lines(generated, wrong)
@@ -83,19 +70,16 @@ def test_mypy_refuses_exactly_the_wrong_calls(generated: Path) -> None:
     assert len(lines) > 25
 
 
-@pytest.mark.xdist_group("mypy")
 def test_mypy_accepts_tensors_of_all_frameworks(generated: Path) -> None:
     lines, output = mypy_lines(generated, HERE / "right_calls.py")
     assert lines == set(), output
 
 
-@pytest.mark.xdist_group("pyright")
 def test_pyright_strict_accepts_the_package(generated: Path, tmp_path: Path) -> None:
     lines, output = pyright_lines(generated, tmp_path)
     assert lines == set(), output
 
 
-@pytest.mark.xdist_group("pyright")
 def test_pyright_refuses_exactly_the_wrong_calls(generated: Path, tmp_path: Path) -> None:
     wrong, right = HERE / "wrong_calls.py", HERE / "right_calls.py"
     lines, output = pyright_lines(generated, tmp_path, wrong, right)
