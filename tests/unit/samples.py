@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import keyword
+
 from hypothesis import strategies as st
 
 from stubgen import model
 
-identifiers = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True)
+identifiers = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True).filter(lambda n: not keyword.iskeyword(n))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 integers = st.integers(-(2**63), 2**64 - 1)
 finite = st.floats(allow_nan=False, allow_infinity=False)
