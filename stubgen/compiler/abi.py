@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from cutlass.base_dsl.tvm_ffi_builder import spec
@@ -27,6 +28,7 @@ from stubgen.model import (
     TupleSlot,
 )
 from stubgen.signatures import Argument, AuthorKind, AuthorParameter
+from stubgen.text import docstring, storable
 
 _CPU = 1  # kDLCPU
 
@@ -74,7 +76,7 @@ class Reader:
             case spec.ConstNone():
                 return NoneSlot()
             case spec.ConstBool() | spec.ConstInt() | spec.ConstFloat():
-                return ConstantSlot(param.value)
+                return ConstantSlot(_exactly(param.value))
             case spec.DataPointer():
                 return _pointer(value)
             case spec.Stream():
@@ -170,8 +172,8 @@ def _record(cls: type, names: tuple[str, ...]) -> Record:
 
 def _own_doc(cls: type) -> str:
     """Give the docstring that the author wrote, and not the one that Python makes up."""
-    doc = cls.__doc__ or ""
-    return "" if doc.startswith(f"{cls.__name__}(") else inspect.cleandoc(doc)
+    doc = docstring(cls.__doc__)
+    return "" if doc.startswith(f"{cls.__name__}(") else doc
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -197,7 +199,7 @@ def author_parameters(bound: inspect.BoundArguments) -> tuple[AuthorParameter, .
             parameter.name,
             _KINDS[parameter.kind],
             as_default(parameter.default) if has_default else None,
-            source_of(value) if constexpr else None,
+            storable(source_of(value)) if constexpr else None,
         )
 
     return tuple(map(describe, bound.signature.parameters.values()))
@@ -205,21 +207,39 @@ def author_parameters(bound: inspect.BoundArguments) -> tuple[AuthorParameter, .
 
 def as_default(value: Any) -> Default | None:
     """Give a default as plain data, or ``None`` if it is none: a lambda, a tensor, an object."""
-    value = dsl.plain(value)
+    value = _exactly(dsl.plain(value))
     if value is None or isinstance(value, bool | int | float | str):
         return Default(value)
-    if isinstance(value, tuple) and all(
-        item is None or isinstance(item, bool | int | float) for item in map(dsl.plain, value)
-    ):
-        return Default(tuple(map(dsl.plain, value)))
+    if isinstance(value, tuple):
+        items = tuple(_exactly(dsl.plain(item)) for item in value)
+        if all(item is None or isinstance(item, bool | int | float) for item in items):
+            return Default(items)
     return None
+
+
+def _exactly(value: Any) -> Any:
+    """Turn a member of an enumeration, or of any class that extends a plain type, into a plain value."""
+    for base, exact in _EXACT.items():
+        if isinstance(value, base) and not isinstance(value, bool):
+            return exact(value)
+    return value
+
+
+_EXACT: dict[type, Callable[[Any], Any]] = {
+    # What a class that extends one of these cannot change.
+    int: int.__index__,
+    float: float.__float__,
+    str: str.__str__,
+}
 
 
 def source_of(value: Any) -> str:
     """Show a compile-time value as its author would write it, without addresses."""
     if isinstance(value, type):
         return value.__qualname__
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if value is None or type(value) in (bool, int, float, str):
         return repr(value)
     if isinstance(value, tuple | list):
         inner = ", ".join(map(source_of, value))

@@ -26,6 +26,7 @@ from stubgen.compiler.jobs import Compiled, Declared, Expansion, ModuleJob, Outc
 from stubgen.declare import Call, Declaration, DeclarationError, declared_in
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.model import Place, Variant
+from stubgen.text import docstring
 
 
 def detect_arch() -> str | None:
@@ -295,7 +296,7 @@ def _doc(fn: object) -> str:
     """Give the docstring of the kernel; for an object, its ``__call__``'s or else its class's."""
     own = _function(fn).__doc__
     doc = own if own or inspect.isroutine(fn) else type(fn).__doc__
-    return inspect.cleandoc(doc or "")
+    return docstring(doc)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from libcst.metadata import (
 
 from stubgen.discovery import files
 from stubgen.discovery.files import Candidate
+from stubgen.text import storable
 
 MAX_NESTING = 100
 """Levels of the syntax tree. libcst recurses in native code, where too deep a tree ends the process:
@@ -144,7 +145,7 @@ def _scan_module(candidate: Candidate, module: cst.Module, lines: Iterator[int])
     module.visit(collector)
     return Scan(
         candidate=candidate,
-        doc=module.get_docstring() or "",
+        doc=storable(module.get_docstring() or ""),
         functions=tuple(collector.functions),
         calls=tuple(collector.calls),
         bindings={name: frozenset(found) for name, found in collector.bindings.items()},
@@ -180,7 +181,7 @@ class _Collector(cst.CSTVisitor):
         function = Function(
             qualname=self._own_name(node, node.name.value),
             line=next(self._lines),
-            doc=node.get_docstring() or "",
+            doc=storable(node.get_docstring() or ""),
             decorators=tuple(self._decorator(decorator.decorator) for decorator in node.decorators),
         )
         self.functions.append(function)
