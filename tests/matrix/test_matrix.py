@@ -65,10 +65,13 @@ def matrix(modules: list[list[Case]], tmp_path_factory: pytest.TempPathFactory) 
         if not (project / "generated").exists():
             kernels = project / "kernels"
             kernels.mkdir(parents=True)
-            (kernels / "table.py").write_text((HERE / "kernels" / "table.py").read_text())
+            for module in (HERE / "kernels").glob("*.py"):
+                (kernels / module.name).write_text(module.read_text())
             for index, cases in enumerate(modules):
                 (kernels / f"drawn{index}.py").write_text(grammar.assemble(cases))
-            done = run_stubgen("generate", "--package", "matrix", "-C", project, cwd=project)
+            done = run_stubgen(
+                "generate", "--package", "matrix", "--arch", "sm_90a", "-C", project, cwd=project
+            )
             assert done.returncode == 0, done.stderr
     return project / "generated"
 

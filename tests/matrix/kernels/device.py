@@ -1,0 +1,81 @@
+"""Streams in every place, dataclasses without fields, unions: kernels for the GPU, compiled but not called."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Optional, Tuple, Union
+
+import cutlass
+import stubgen as sg
+from cuda.bindings.driver import CUstream
+from cutlass import cute
+
+n = sg.dim("n", divisible_by=4, bits=64)
+X = sg.tensor(cutlass.Float32, n, align=16)
+
+
+@cute.kernel
+def _fill(x: cute.Tensor, value: cutlass.Float32):
+    thread, _, _ = cute.arch.thread_idx()
+    if thread < cute.size(x):
+        x[thread] = value
+
+
+def launch(x, value, stream):
+    _fill(x, value).launch(grid=[1, 1, 1], block=[32, 1, 1], stream=stream)
+
+
+@cute.jit
+def stream_first(stream: CUstream, x: cute.Tensor, value: cutlass.Float32 = 2.0):
+    launch(x, value, stream)
+
+
+@cute.jit
+def stream_unannotated(x: cute.Tensor, stream, value: cutlass.Float32):
+    launch(x, value, stream)
+
+
+@cute.jit
+def two_streams(x: cute.Tensor, first: CUstream, second: CUstream):
+    launch(x, cutlass.Float32(1.0), first)
+    launch(x, cutlass.Float32(2.0), second)
+
+
+@cute.jit
+def stream_in_tuple(x: cute.Tensor, options: Tuple[cutlass.Float32, CUstream]):
+    launch(x, options[0], options[1])
+
+
+sg.export(stream_first, sg.env_stream(), X, name="env_first")
+sg.export(stream_first, sg.stream(), X, name="explicit_first")
+sg.export(stream_unannotated, X, sg.env_stream(), cutlass.Float32, name="env_unannotated")
+sg.export(stream_unannotated, X, sg.stream(), cutlass.Float32, name="explicit_unannotated")
+sg.export(two_streams, X, sg.env_stream(), sg.stream(), name="env_and_explicit")
+sg.export(two_streams, X, sg.env_stream(), sg.env_stream(), name="env_twice")
+sg.export(two_streams, X, sg.stream(), sg.stream(), name="explicit_twice")
+sg.export(stream_in_tuple, X, (cutlass.Float32, sg.stream()))
+
+
+@dataclass
+class Nothing:
+    """No fields."""
+
+
+class Weights(NamedTuple):
+    """Two weights."""
+
+    a: cutlass.Float32
+    b: Optional[cute.Tensor] = None
+
+
+@cute.jit
+def no_fields(x: cute.Tensor, empty: Nothing, stream: CUstream):
+    launch(x, cutlass.Float32(1.0), stream)
+
+
+@cute.jit
+def union(x: cute.Tensor, weights: Union[cute.Tensor, Weights], stream: CUstream):
+    launch(x, cutlass.Float32(1.0), stream)
+
+
+sg.export(no_fields, X, Nothing(), sg.env_stream())
+sg.export(union, X, X, sg.env_stream(), name="union_tensor")
+sg.export(union, X, Weights(cutlass.Float32(0.0)), sg.env_stream(), name="union_named")
