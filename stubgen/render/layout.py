@@ -90,10 +90,20 @@ def docstring(lines: Sequence[str], indent: str) -> str:
     return f'{indent}"""{safe[0]}\n{rest}\n{indent}"""'
 
 
+def in_comment(text: str) -> str:
+    """Keep a path of a user's in the middle of a comment that ends with its line, in Python and in C++.
+
+    In the first lines of a Python file, ``coding:`` would say how it is encoded.
+    """
+    return re.sub(r"coding(?=[:=])", "coding ", _printable(text))
+
+
 def _escaped(line: str, *, quotes: str) -> str:
     """Escape backslashes, what cannot be printed, and the double quotes that a pattern matches."""
-    printable = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in line.replace("\\", "\\\\").expandtabs()
-    )
+    printable = _printable(line.replace("\\", "\\\\").expandtabs())
     return re.sub(quotes, lambda match: '\\"' * len(match[0]), printable)
+
+
+def _printable(text: str) -> str:
+    """Spell out what cannot be printed, such as line ends and marks that turn the direction of writing."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

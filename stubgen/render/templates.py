@@ -8,6 +8,8 @@ from typing import Any
 
 import jinja2
 
+from stubgen.render.layout import in_comment
+
 
 @functools.cache
 def environment() -> jinja2.Environment:
@@ -16,7 +18,7 @@ def environment() -> jinja2.Environment:
     Text is not escaped: nothing here is HTML, and whatever comes from users has been made safe for its
     language before it gets here. A name that a template uses and nobody passes is an error.
     """
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_folders()),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -24,6 +26,8 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    made.filters["in_comment"] = in_comment
+    return made
 
 
 def _folders() -> list[Path]:
