@@ -23,7 +23,7 @@ from stubgen import __version__, config, discovery, link, manifest, names, packa
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, Declared, ModuleJob, Outcome, Settings
 from stubgen.config import Config
-from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.diagnostics import Problem, StubgenError, in_order, problem, raise_if_any
 from stubgen.model import Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
 from stubgen.render import render
@@ -57,6 +57,8 @@ class Result:
     library: Library
     output: Path
     changes: Changes
+    warnings: tuple[Problem, ...] = ()
+    """What was made, but may surprise."""
 
 
 def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) -> Result:
@@ -80,21 +82,21 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
     """
     output = project / settings.output
     package.require_writable(output)
-    library, files = _build(project, settings, jobs, progress)
-    return Result(library, output, package.commit(output, settings.package, files))
+    library, files, warnings = _build(project, settings, jobs, progress)
+    return Result(library, output, package.commit(output, settings.package, files), warnings)
 
 
 def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> Result:
     """Do the work of :func:`generate`, but only compare; takes and raises the same."""
-    library, files = _build(project, settings, jobs, progress)
+    library, files, warnings = _build(project, settings, jobs, progress)
     output = project / settings.output
-    return Result(library, output, package.compare(output, settings.package, files))
+    return Result(library, output, package.compare(output, settings.package, files), warnings)
 
 
 def _build(
     project: Path, settings: Config, jobs: int, progress: Progress
-) -> tuple[Library, dict[str, bytes]]:
-    """Give the library and every file of its package."""
+) -> tuple[Library, dict[str, bytes], tuple[Problem, ...]]:
+    """Give the library, every file of its package, and warnings."""
     compiler = toolchain(settings.toolchain)
     versions = _versions(compiler)  # asks the toolchain, so that a broken one is found first
     modules = _kernel_modules(project, settings)
@@ -106,9 +108,9 @@ def _build(
         tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch,
         pool.workers(worker_settings, jobs) as workers,
     ):
-        compiled = _compile(modules, workers, Path(scratch), arch, progress)
+        compiled, warnings = _compile(modules, workers, Path(scratch), arch, progress)
         if not any(compiled.values()):
-            raise StubgenError(problem("CS201", folder=", ".join(settings.kernels)))
+            raise StubgenError(discovery.no_kernels(modules, ", ".join(settings.kernels)))
         library = Library(
             settings.package,
             _modules(modules, compiled, arch),
@@ -120,7 +122,7 @@ def _build(
         files = {path: text.encode() for path, text in render(library).items()}
         files[f"{settings.package}/lib/{shared.name}"] = shared.read_bytes()
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(library, files)
-    return library, files
+    return library, files, warnings
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -182,8 +184,8 @@ def _compile(
     scratch: Path,
     arch: str | None,
     progress: Progress,
-) -> dict[str, list[Compiled]]:
-    """Compile what the modules declare; by module name, in the order of the declarations."""
+) -> tuple[dict[str, list[Compiled]], tuple[Problem, ...]]:
+    """Compile what the modules declare; by module name, in the order of the declarations. Warnings too."""
     jobs = [_module_job(module) for module in modules]
     progress.phase("Reading declarations", len(jobs))
     expansions = workers.expand(jobs)
@@ -199,7 +201,8 @@ def _compile(
     progress.phase(f"Compiling for {arch}" if arch else "Compiling", len(todo))
     outcomes = workers.compile(todo, lambda declared: progress.step(declared.name))
     raise_if_any(p for outcome in outcomes for p in outcome.problems)
-    return _by_module(jobs, todo, outcomes)
+    warnings = (warning for outcome in outcomes for warning in outcome.warnings)
+    return _by_module(jobs, todo, outcomes), in_order(warnings)
 
 
 def _module_job(module: discovery.KernelModule) -> ModuleJob:

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from stubgen import __version__, config
+from stubgen import __version__, catalogue, config
 from stubgen.config import HostName, ToolchainName
-from stubgen.diagnostics import CATALOGUE, Problem, StubgenError, problem
+from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem
 
 app = typer.Typer(
     name="cute-stubgen",
@@ -128,8 +128,9 @@ def check(
         root, loaded = settings.load()
         with _progress() as progress:
             result = build.check(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
+        _print_warnings(result.warnings, as_json)
         if as_json:
-            _print_json(_changes(result.changes))
+            _print_json(_changes(result.changes) | {"warnings": _as_dicts(result.warnings)})
         elif not result.changes:
             _out.print(f"{_shown(result.output)} is up to date")
         else:
@@ -173,15 +174,22 @@ def list_kernels(kernels: _Kernels = None, project: _ProjectFolder = None, as_js
 
 
 @app.command()
-def explain(code: Annotated[str, typer.Argument(help="A code such as CS204.")]) -> None:
-    """Explain an error code."""
-    entry = CATALOGUE.get(code.upper())
-    if entry is None:
-        _err.print(f"there is no {code}; the codes are {', '.join(CATALOGUE)}", markup=False)
+def explain(
+    code: Annotated[str | None, typer.Argument(help="A code such as CS204.", show_default=False)] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print all as a document.")] = False,
+) -> None:
+    """Explain an error code; without one, list them all."""
+    if markdown:
+        sys.stdout.write(catalogue.as_markdown())
+    elif code is None:
+        for known, entry in catalogue.CATALOGUE.items():
+            _out.print(f"{known}: {catalogue.as_words(entry.message)}", markup=False)
+    elif code.upper() in catalogue.CATALOGUE:
+        _out.print(catalogue.explained(code.upper()), markup=False)
+    else:
+        hint = did_you_mean(code.upper(), catalogue.CATALOGUE)
+        _err.print(f"there is no {code}{hint}; list all codes: cute-stubgen explain", markup=False)
         raise typer.Exit(2)
-    _out.print(f"{code.upper()}: {entry.message}\n\nWhat to do: {entry.remedy}", markup=False)
-    if entry.why:
-        _out.print(f"\n{entry.why}", markup=False)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -259,9 +267,15 @@ def _progress() -> Generator[_Bar | _Lines, None, None]:
 
 
 def _report(result: Any, seconds: float, as_json: bool) -> None:
+    _print_warnings(result.warnings, as_json)
     if as_json:
         _print_json(
-            {"output": str(result.output), "kernels": len(result.library.kernels)} | _changes(result.changes)
+            {
+                "output": str(result.output),
+                "kernels": len(result.library.kernels),
+                **_changes(result.changes),
+                "warnings": _as_dicts(result.warnings),
+            }
         )
         return
     files = sum(map(len, _changes(result.changes).values()))
@@ -309,10 +323,15 @@ def _errors(as_json: bool) -> Generator[None, None, None]:
 
 def _print_problems(problems: Sequence[Problem], as_json: bool) -> None:
     if as_json:
-        _print_json({"problems": [_as_dict(item) for item in problems]})
+        _print_json({"problems": _as_dicts(problems)})
         return
     for item in problems:
         _err.print(f"error: {item}", markup=False)
+
+
+def _print_warnings(warnings: Sequence[Problem], as_json: bool) -> None:
+    for item in () if as_json else warnings:
+        _err.print(f"warning: {item}", markup=False)
 
 
 def _unforeseen(error: Exception) -> Problem:
@@ -322,16 +341,19 @@ def _unforeseen(error: Exception) -> Problem:
     return problem("CS901", error=what, log=log.name)
 
 
-def _as_dict(item: Problem) -> dict[str, Any]:
-    return {
-        "code": item.code,
-        "message": item.message,
-        "remedy": item.remedy,
-        "file": item.place.file if item.place else None,
-        "line": item.place.line if item.place else None,
-        "kernel": item.kernel,
-        "parameter": item.parameter,
-    }
+def _as_dicts(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    return [
+        {
+            "code": item.code,
+            "message": item.message,
+            "remedy": item.remedy,
+            "file": item.place.file if item.place else None,
+            "line": item.place.line if item.place else None,
+            "kernel": item.kernel,
+            "parameter": item.parameter,
+        }
+        for item in problems
+    ]
 
 
 def main() -> None:

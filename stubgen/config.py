@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin
 
 import msgspec
 
 from stubgen import names
 from stubgen.devices import builtin_profile
-from stubgen.diagnostics import StubgenError, did_you_mean, problem
+from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem, raise_if_any
 from stubgen.model import DeviceProfile, Place
 
 if sys.version_info >= (3, 11):
@@ -80,15 +81,13 @@ def load(project: Path, **overrides: Any) -> Config:
     Raises
     ------
     StubgenError
-        CS101 if the file is no TOML, or has a key or a value that it should not have; CS104 for the package.
+        CS101 if the file is no TOML, and for each key and value that is wrong in it; CS104 for the package.
     """
     table: Any = _table(project / "pyproject.toml")
     given = {key: value for key, value in overrides.items() if value not in (None, ())}
-    try:
-        msgspec.convert(table, Config)  # on its own first: what it says must hold even where it is overridden
-        config = msgspec.convert({**table, **given}, Config)
-    except msgspec.ValidationError as error:
-        raise _invalid("pyproject.toml", _reason(error)) from None
+    # The file on its own first: what it says must hold even where it is overridden.
+    raise_if_any(_problem(reason) for reason in _wrong(table, Config, "tool.cute-stubgen"))
+    config = msgspec.convert({**table, **given}, Config)
     reason = names.why_no_package(config.package)
     if reason:
         raise StubgenError(problem("CS104", package=config.package, reason=reason))
@@ -112,28 +111,43 @@ def _table(file: Path) -> Any:
         raise _invalid(file.name, "tool is no table") from None
 
 
-def _reason(error: msgspec.ValidationError) -> str:
-    """Put msgspec's message into the words of the file: ``$.archs`` is ``tool.cute-stubgen.archs``."""
-    text, at, path = str(error).partition(" - at ")
-    path = path.strip("`").removeprefix("$").removeprefix("key in ").strip("`")
-    quoted = re.search("[`'](.+?)[`']", text)
-    if quoted and text.startswith("Object contains unknown field"):
-        text = f"unknown key {quoted[1]!r}{did_you_mean(quoted[1], _keys(path))}"
-    elif quoted and text.startswith("Invalid enum value"):
-        text = f"{quoted[1]!r} is none of {', '.join(_CHOICES.get(path, ()))}"
-    text = text.replace(" | null", "")
+def _wrong(table: Any, kind: type[msgspec.Struct], path: str) -> Iterator[str]:
+    """Say of each key of a table what is wrong with it."""
+    if not isinstance(table, dict):
+        yield f"{path} must be a table"
+        return
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    for key, value in cast("dict[str, Any]", table).items():
+        if key not in fields:
+            hint = did_you_mean(key, fields)
+            yield f"unknown key {key!r}{hint} in {path}, whose keys are {', '.join(fields)}"
+        elif key == "devices" and isinstance(value, dict):
+            for arch, settings in cast("dict[str, Any]", value).items():
+                yield from _wrong(settings, DeviceSettings, f"{path}.{key}.{arch}")
+        else:
+            yield from _wrong_value(value, fields[key], f"{path}.{key}")
+
+
+def _wrong_value(value: Any, kind: Any, path: str) -> Iterator[str]:
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices and value not in choices:
+        yield f"{path} is {value!r}; it must be one of {', '.join(choices)}"
+        return
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        if isinstance(value, str) and get_origin(kind) is tuple:
+            yield f'{path} is a string; it must be a list: {path.rpartition(".")[2]} = ["{value}"]'
+        else:
+            yield f"{path}: {_in_toml(str(error))}"
+
+
+def _in_toml(text: str) -> str:
+    """Put msgspec's message into the words of the file."""
+    text = text.replace(" | null", "").replace(" - at `$", " - at `")
     for name, toml in (("`object`", "a table"), ("`array`", "an array"), ("`str`", "a string")):
         text = text.replace(name, toml)
-    return f"{text} - at tool.cute-stubgen{path if at else ''}"
-
-
-_CHOICES = {".toolchain": get_args(ToolchainName), ".host": get_args(HostName)}
-
-
-def _keys(path: str) -> tuple[str, ...]:
-    """Give the keys of the table at a path of msgspec's."""
-    table = DeviceSettings if path.startswith(".devices") else Config
-    return table.__struct_encode_fields__
+    return text
 
 
 def _malformed(file: str, reason: str) -> StubgenError:
@@ -142,6 +156,10 @@ def _malformed(file: str, reason: str) -> StubgenError:
     if at is None:
         return _invalid(file, reason)
     return _invalid(file, reason[: at.start()], Place(file, int(at[1])))
+
+
+def _problem(reason: str) -> Problem:
+    return problem("CS101", file="pyproject.toml", reason=reason)
 
 
 def _invalid(file: str, reason: object, place: Place | None = None) -> StubgenError:

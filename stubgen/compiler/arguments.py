@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
+import numbers
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import cutlass
@@ -17,7 +19,8 @@ from cutlass.cute.runtime import (
     make_ptr,
 )
 
-from stubgen.compiler import checks, dsl
+from stubgen.compiler import checks, dsl, limits
+from stubgen.compiler.findings import Finding, RefusedError, finding
 from stubgen.declare import Call, DeclarationError, Dim, PointerArg, StreamArg, TensorArg
 
 
@@ -28,12 +31,13 @@ def signature_of(fn: Any) -> inspect.Signature:
 
     Raises
     ------
-    DeclarationError
+    RefusedError
         The function is none that the DSL compiles.
     """
-    target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", None)  # noqa: B004
-    if target is None or inspect.isclass(fn) or not dsl.is_jit(target):
-        raise DeclarationError(f"{_described(fn)} {_why_not_compiled(fn)}")
+    refused = _why_not_compiled(fn)
+    if refused is not None:
+        raise RefusedError(refused)
+    target = fn if inspect.isroutine(fn) else fn.__call__
     try:
         return inspect.signature(target, eval_str=True)
     except Exception:  # an annotation may name what exists only for a type checker
@@ -43,42 +47,78 @@ def signature_of(fn: Any) -> inspect.Signature:
 def bind(call: Call) -> inspect.BoundArguments:
     """Give every parameter of the function the value that it is compiled with.
 
-    Scalars that the declaration leaves out are made from their annotations; defaults are not applied, because
-    ``cute.compile`` does that itself.
+    Scalars that the declaration leaves out are made from their annotations. Defaults are not applied, because
+    ``cute.compile`` does that itself, but for those that hold numbers which it would stumble over.
 
     Raises
     ------
-    DeclarationError
-        The arguments do not fit the function's signature, or are wrong in themselves.
+    RefusedError
+        The arguments do not fit the function's signature, are wrong in themselves, or are none that the DSL
+        compiles.
     """
     signature = signature_of(call.fn)
-    checks.options(call.options)
     try:
-        bound = signature.bind_partial(*call.args, **call.kwargs)
+        checks.options(call.options)
+        given = signature.bind_partial(*call.args, **call.kwargs).arguments
+    except DeclarationError as error:
+        raise RefusedError(*_declared_wrong(error)) from None
     except TypeError as error:
-        raise DeclarationError(f"the arguments do not fit {_shown(signature)}: {error}") from None
+        reason = f"the arguments do not fit {_shown(signature)}: {error}"
+        raise RefusedError(finding("CS210", reason=reason)) from None
     build = _Builder()
     values: dict[str, Any] = {}
-    missing: list[str] = []
-    wrong: list[str] = []
+    wrong: list[Finding] = []
     for name, parameter in signature.parameters.items():
-        if name in bound.arguments:
-            try:
-                values[name] = build.parameter(parameter, bound.arguments[name])
-            except DeclarationError as error:
-                wrong += [f"argument {name!r}: {reason}" for reason in error.args]
-        elif dsl.is_scalar_type(parameter.annotation) and parameter.default is parameter.empty:
-            values[name] = parameter.annotation(0)
-        elif parameter.default is parameter.empty and parameter.kind not in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-        ):
-            missing.append(name)
-    if missing:
-        wrong.append(f"no argument is given for {', '.join(missing)} of {_shown(signature)}")
+        try:
+            if name in given:
+                values[name] = build.parameter(parameter, given[name])
+            elif _is_left_to_annotation(parameter):
+                values[name] = parameter.annotation(0)
+            elif isinstance(parameter.default, tuple) or limits.is_dataclass(parameter.default):
+                values[name] = build.parameter(parameter, parameter.default)
+        except DeclarationError as error:
+            wrong += _declared_wrong(error, name)
+    wrong += _missing(signature, {*given, *values})
+    if not wrong:
+        wrong += limits.find(signature, values)
     if wrong:
-        raise DeclarationError(*wrong)
+        raise RefusedError(*wrong)
     return inspect.BoundArguments(signature, values)
+
+
+def _declared_wrong(error: DeclarationError, name: str | None = None) -> list[Finding]:
+    prefix = f"argument {name!r}: " if name else ""
+    return [finding("CS210", name, reason=f"{prefix}{reason}") for reason in error.args]
+
+
+def _is_left_to_annotation(parameter: inspect.Parameter) -> bool:
+    return dsl.is_scalar_type(parameter.annotation) and parameter.default is parameter.empty
+
+
+def _missing(signature: inspect.Signature, known: set[str]) -> Iterator[Finding]:
+    missing = [
+        name
+        for name, parameter in signature.parameters.items()
+        if name not in known
+        and parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if missing:
+        reason = f"no argument is given for {', '.join(missing)} of {_shown(signature)}"
+        yield finding("CS210", missing[0], reason=reason)
+
+
+def ignored_numbers(call: Call) -> Iterator[Finding]:
+    """Find numbers given for parameters that keep another default: the caller passes them, or the default."""
+    signature = signature_of(call.fn)
+    given = signature.bind_partial(*call.args, **call.kwargs).arguments
+    for name, value in given.items():
+        parameter = signature.parameters[name]
+        default = dsl.plain(parameter.default)
+        if not isinstance(dsl.plain(value), int | float) or not isinstance(default, int | float):
+            continue
+        if dsl.plain(value) != default and not dsl.is_constexpr(parameter.annotation, name):
+            yield finding("CS601", name, value=dsl.plain(value), default=default)
 
 
 class _Builder:
@@ -110,12 +150,10 @@ class _Builder:
                 return make_fake_stream(use_tvm_ffi_env_stream=value.env)
             case Dim():
                 return self._extent(value)
-            case type() if dsl.is_scalar_type(value) and not _is_type_annotation(annotation):
-                return value(0)
-            case bool() | int() | float() if dsl.is_scalar_type(annotation):
-                # The DSL takes an unboxed number in a field or element annotated with another width, and
-                # then fails inside the compiler.
-                return annotation(value)
+            case type() if not _is_type_annotation(annotation):
+                return _value_of_type(value, annotation)
+            case numbers.Real():
+                return _number(value, annotation)
             case tuple() | list():
                 return self._sequence(value, annotation)
             case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -146,16 +184,24 @@ class _Builder:
         return self._symbols[extent]
 
     def _sequence(self, value: Any, annotation: Any) -> Any:
-        items = [
-            self.value(item, of)
-            for item, of in zip(value, _item_types(value, annotation))  # noqa: B905
-        ]
         if hasattr(value, "_fields"):
-            return type(value)(*items)
-        return type(value)(items)
+            return self._namedtuple(value)
+        types = limits.item_types(value, annotation)
+        return type(value)([self.value(item, of) for item, of in zip(value, types, strict=True)])
+
+    def _namedtuple(self, value: Any) -> Any:
+        hints = limits.hints_of(type(value))
+        return type(value)(
+            *(
+                item
+                if dsl.is_constexpr(hints.get(field), field)
+                else _boxed(self.value(item, hints.get(field)))
+                for field, item in zip(value._fields, value, strict=True)
+            )
+        )
 
     def _dataclass(self, value: Any) -> Any:
-        hints = _hints(type(value))
+        hints = limits.hints_of(type(value))
         changed = {
             field.name: self.value(getattr(value, field.name), hints.get(field.name))
             for field in dataclasses.fields(value)
@@ -168,23 +214,30 @@ def _memspace(device: str) -> Any:
     return cutlass.AddressSpace.gmem if device == "cuda" else cutlass.AddressSpace.generic
 
 
-def _item_types(value: Any, annotation: Any) -> list[Any]:
-    """Give the annotation of each item of a tuple, NamedTuple or list; ``None`` where there is none."""
-    if hasattr(value, "_fields"):
-        hints = _hints(type(value))
-        return [hints.get(field) for field in value._fields]
-    if typing.get_origin(annotation) in (tuple, list):
-        types_ = typing.get_args(annotation)
-        if len(types_) == len(value) and Ellipsis not in types_:
-            return list(types_)
-    return [None] * len(value)
+def _value_of_type(scalar: type, annotation: Any) -> Any:
+    """Make a number of a type; a plain one where the annotation wants what the DSL makes of that."""
+    if dsl.type_of_plain(annotation) is scalar:
+        return annotation(0)
+    return scalar(0) if dsl.is_scalar_type(scalar) else scalar
 
 
-def _hints(cls: type) -> Mapping[str, Any]:
-    try:
-        return typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # an annotation may name what exists only for a type checker
-        return getattr(cls, "__annotations__", {})
+def _number(value: Any, annotation: Any) -> Any:
+    """Make a number of the annotated type: the DSL fails over others, and over numpy's and enums' numbers."""
+    if not isinstance(value, bool):
+        value = int(value) if isinstance(value, numbers.Integral) else float(value)
+    if dsl.is_scalar_type(annotation):
+        # The DSL takes an unboxed number in a field or element annotated with another width, and then fails
+        # inside the compiler.
+        return annotation(value)
+    return float(value) if annotation is float and not isinstance(value, bool) else value
+
+
+def _boxed(value: Any) -> Any:
+    """Box the plain numbers in a NamedTuple's field, which the DSL would forget to pass on."""
+    scalar = dsl.type_of_plain(type(value))
+    if scalar is not None:
+        return scalar(value)
+    return tuple(map(_boxed, value)) if type(value) is tuple else value
 
 
 def _is_type_annotation(annotation: Any) -> bool:
@@ -192,16 +245,49 @@ def _is_type_annotation(annotation: Any) -> bool:
     return annotation is type or typing.get_origin(annotation) is type
 
 
-def _described(fn: Any) -> str:
-    return getattr(fn, "__qualname__", None) or f"an object of {type(fn).__qualname__}"
+def _why_not_compiled(fn: Any) -> Finding | None:
+    """Say why the DSL does not compile a thing, and what to export instead."""
+    name = getattr(fn, "__qualname__", None) or f"an object of {type(fn).__qualname__}"
+    target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", None)  # noqa: B004
+    match fn:
+        case None:
+            refused = (
+                "the function is None",
+                "give the function itself, not a call of it: sg.export(add, a, b)",
+            )
+        case type():
+            refused = f"{name} is a class", f"export an object of it: sg.export({name}(...), ...)"
+        case functools.partial():
+            refused = (
+                "the function is a functools.partial",
+                "export the function itself, and annotate what is to be fixed with cutlass.Constexpr",
+            )
+        case _ if dsl.is_kernel(fn):
+            refused = f"{name} is a @cute.kernel", "export a @cute.jit function that launches it"
+        case _ if isinstance(getattr(fn, "__self__", None), type):
+            refused = f"{name} is a classmethod", "make it a staticmethod, or a function"
+        case _ if target is None or not dsl.is_jit(target):
+            called = "" if inspect.isroutine(fn) else ", and no object whose __call__ is one"
+            refused = (
+                f"{name} is no @cute.jit function{called}",
+                "decorate what is to be compiled with @cute.jit",
+            )
+        case _:
+            return _why_self_is_not_found(target)
+    what, instead = refused
+    return finding("CS233", what=what, instead=instead)
 
 
-def _why_not_compiled(fn: Any) -> str:
-    if inspect.isclass(fn):
-        return "is a class; export an object of it"
-    if dsl.is_kernel(fn):
-        return "is a @cute.kernel; export a @cute.jit function that launches it"
-    return "is no @cute.jit function, and no object whose __call__ is one"
+def _why_self_is_not_found(target: Any) -> Finding | None:
+    """Find a ``self`` that the DSL would mistake: it tells methods by the name of the first parameter."""
+    function = inspect.unwrap(getattr(target, "__func__", target))
+    first = next(iter(inspect.signature(function).parameters), None)
+    if inspect.ismethod(target):
+        return None if first == "self" else finding("CS234", first, what="a method", instead="self")
+    scope = function.__qualname__.rpartition(".")[0]
+    if first != "self" or (scope and not scope.endswith("<locals>")):
+        return None
+    return finding("CS234", first, what="a function", instead="another name")
 
 
 def _shown(signature: inspect.Signature) -> str:

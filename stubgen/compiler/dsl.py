@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
+import traceback
+import types
+import typing
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +19,16 @@ from typing import Any
 import cutlass.base_dsl.runtime.cuda as dsl_cuda
 import cutlass.base_dsl.tvm_ffi_builder as ffi_builder
 import cutlass.cute._tvm_ffi_args_spec_converter as converter
-from cutlass import cute
+from cuda.bindings.driver import CUstream
+from cutlass import AddressSpace, cute
 from cutlass.base_dsl import Arch
+from cutlass.base_dsl.common import DSLBaseError
 from cutlass.base_dsl.runtime.jit_arg_adapters import is_arg_annotation_constexpr
 from cutlass.base_dsl.tvm_ffi_builder.tvm_ffi_builder import TVMFFIFunctionBuilder as FunctionBuilder
-from cutlass.cutlass_dsl import CuTeDSL
+from cutlass.cutlass_dsl import CuTeDSL, is_cute_algebra_type
+from cutlass.runtime import _FakeStream
 from cutlass.utils import HardwareInfo
+from tvm_ffi.utils import kwargs_wrapper
 
 from stubgen.compiler.device import DeviceAnswers
 
@@ -30,6 +38,9 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (converter, "AcceptableNumericTypesForScalar"),
     (converter, "NumericToTVMFFIDtype"),
     (converter.ConverterContext, "alloc_or_reuse_symint_var"),
+    (converter, "_convert_single_arg"),
+    (converter, "_tvm_ffi_args_spec_converter"),
+    (CuTeDSL, "mangle_name"),
     (FunctionBuilder, "decode_param_tensor"),
     (FunctionBuilder, "load_dltensor_dtype_code"),
     (FunctionBuilder, "check_condition"),
@@ -89,9 +100,38 @@ def is_numeric_type(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, cute.typing.Numeric)
 
 
+def is_concrete_type(value: Any) -> bool:
+    """Tell whether this is a number type that has a width, unlike ``cutlass.Numeric``."""
+    return is_numeric_type(value) and value not in _ABSTRACT
+
+
 def is_scalar_type(value: Any) -> bool:
     """Tell whether this is a number type that an argument can be passed as by value."""
     return isinstance(value, type) and value in converter.AcceptableNumericTypesForScalar
+
+
+def is_shape_type(annotation: Any) -> bool:
+    """Tell whether this is ``cute.Shape``, or another annotation for tuples of integers."""
+    return bool(is_cute_algebra_type(annotation))
+
+
+def is_union(annotation: Any) -> bool:
+    """Tell whether an annotation offers several types."""
+    return typing.get_origin(annotation) in (typing.Union, types.UnionType)
+
+
+_ABSTRACT = (cute.typing.Numeric, cute.typing.Integer, cute.typing.Float)
+
+_PLAIN: dict[type, Any] = {
+    bool: cute.typing.Boolean,
+    int: cute.typing.Int32,
+    float: cute.typing.Float32,
+}
+
+
+def type_of_plain(python_type: Any) -> Any:
+    """Give the type that the DSL makes of a plain Python number; ``None`` for other types."""
+    return _PLAIN.get(python_type) if isinstance(python_type, type) else None
 
 
 def tvm_ffi_dtype(numeric: Any) -> str | None:
@@ -103,6 +143,83 @@ def tvm_ffi_dtype(numeric: Any) -> str | None:
 def plain(value: Any) -> Any:
     """Unbox a number of the DSL's, such as ``Float32(9.0)``; other values pass through."""
     return value.value if isinstance(value, cute.typing.Numeric) else value
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Arguments, as ``cute.compile`` takes them
+
+RESERVED_PARAMETERS: frozenset[str] = frozenset(kwargs_wrapper._INTERNAL_NAMES)
+"""Names that tvm-ffi's keyword wrappers use themselves."""
+
+_own_converters = (converter._convert_single_arg, converter._tvm_ffi_args_spec_converter)
+
+
+def converts_arguments_itself() -> bool:
+    """Tell whether no library has replaced what turns arguments into the ABI, as some do to extend it."""
+    return _own_converters == (converter._convert_single_arg, converter._tvm_ffi_args_spec_converter)
+
+
+def is_argument(value: Any) -> bool:
+    """Tell whether this is, or contains, what a compiled function can be called with."""
+    if value is None or isinstance(value, _ARGUMENTS):
+        return True
+    return hasattr(value, "__dataclass_fields__") or hasattr(value, "_struct_type")
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether this is a number of the DSL's, such as ``Float32(9.0)``."""
+    return isinstance(value, cute.typing.Numeric)
+
+
+def is_integer(value: Any) -> bool:
+    """Tell whether this is an integer of the DSL's, such as ``Int32(9)``."""
+    return isinstance(value, cute.typing.Integer)
+
+
+def is_symbol(value: Any) -> bool:
+    """Tell whether this is a size that is known only at run time."""
+    return isinstance(value, cute.SymInt)
+
+
+def type_of_symbol(symbol: Any) -> Any:
+    """Give the number type that a size is passed as by value."""
+    return cute.typing.Int64 if symbol.width == 64 else cute.typing.Int32
+
+
+def is_tensor(value: Any) -> bool:
+    """Tell whether this is a tensor, a fake one included."""
+    return isinstance(value, cute.Tensor)
+
+
+def is_gpu_tensor(value: Any) -> bool:
+    """Tell whether this is a tensor that does not lie in the host's memory."""
+    return is_tensor(value) and value.memspace != AddressSpace.generic
+
+
+def is_stream_type(annotation: Any) -> bool:
+    """Tell whether an annotation is for a stream."""
+    return annotation is CUstream or (is_union(annotation) and CUstream in typing.get_args(annotation))
+
+
+def is_stream(value: Any) -> bool:
+    """Tell whether this stands for a stream."""
+    return isinstance(value, _FakeStream)
+
+
+def is_env_stream(value: Any) -> bool:
+    """Tell whether this stands for the stream that tvm-ffi's environment holds."""
+    return is_stream(value) and bool(value.use_tvm_ffi_env_stream)
+
+
+_ARGUMENTS = (
+    bool | int | float | tuple | list,
+    cute.Tensor,
+    cute.Pointer,
+    cute.SymInt,
+    cute.typing.Numeric,
+    _FakeStream,
+    CUstream,
+)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -186,6 +303,16 @@ def name_symbols_as_declared() -> None:
     converter.ConverterContext.alloc_or_reuse_symint_var = alloc_or_reuse_symint_var
 
 
+def name_functions_in_ascii() -> None:
+    """Let functions, classes and constants have any name; the DSL loses symbols that are not ASCII."""
+    mangle = CuTeDSL.mangle_name
+
+    def mangle_name(self: Any, *arguments: Any) -> str:
+        return re.sub(r"[^\x00-\x7f]", lambda match: f"_u{ord(match[0]):x}_", mangle(self, *arguments))
+
+    CuTeDSL.mangle_name = mangle_name
+
+
 def tell_signed_from_unsigned() -> None:
     """Let compiled functions refuse tensors of integers with the other sign.
 
@@ -211,6 +338,21 @@ def tell_signed_from_unsigned() -> None:
 
     FunctionBuilder.load_dltensor_dtype_code = load_dltensor_dtype_code
     FunctionBuilder.decode_param_tensor = decode_param_tensor
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Errors
+
+
+def is_own_error(error: BaseException) -> bool:
+    """Tell whether the DSL raised this with a message of its own."""
+    return isinstance(error, DSLBaseError)
+
+
+def launched_without_stream(error: BaseException) -> bool:
+    """Tell whether an error was raised while a kernel was launched on the stream ``None``."""
+    configs = (frame.f_locals.get("config") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(getattr(config, "async_deps", ...) is None for config in configs)
 
 
 # ---------------------------------------------------------------------------------------------------------

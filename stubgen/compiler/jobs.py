@@ -79,3 +79,5 @@ class Outcome(msgspec.Struct, frozen=True):
     compiled: Compiled | None = None
     """``None`` if it failed, or if the family leaves the combination out."""
     problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What the author should know of a kernel that was compiled."""

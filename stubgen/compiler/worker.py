@@ -6,6 +6,7 @@ while they are built. Nothing here raises to the parent: whatever goes wrong com
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import inspect
@@ -15,17 +16,19 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
 from stubgen.compiler import abi, arguments, dsl
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
+from stubgen.compiler.findings import Finding, RefusedError, finding
 from stubgen.compiler.jobs import Compiled, Declared, Expansion, ModuleJob, Outcome, Settings
 from stubgen.declare import Call, Declaration, DeclarationError, declared_in
 from stubgen.diagnostics import Problem, did_you_mean, problem
-from stubgen.model import Place, Variant
+from stubgen.model import Place, TensorSlot, Variant
+from stubgen.signatures import Argument
 from stubgen.text import docstring
 
 
@@ -121,6 +124,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
         return unknown
     dsl.name_symbols_as_declared()
     dsl.tell_signed_from_unsigned()
+    dsl.name_functions_in_ascii()
     if settings.arch is not None:
         dsl.set_arch(settings.arch)
     if settings.arch is not None and settings.profile is not None:
@@ -178,7 +182,9 @@ def _import(settings: Settings, module: ModuleJob) -> None:
 def _import_problem(settings: Settings, module: ModuleJob, error: BaseException) -> Problem:
     place = _place_in(error, settings.project) or Place(module.file, 1)
     if isinstance(error, DeclarationError):
-        return problem("CS210", place=place, reason=str(error))
+        return problem("CS210", place=place, subject=module.file, reason=str(error))
+    if dsl.is_own_error(error):
+        return problem("CS217", place=place, file=module.file, reason=_core(error))
     return problem(
         "CS204",
         place=place,
@@ -219,19 +225,29 @@ class _Job:
         if call is None:
             return Outcome()
         bound = arguments.bind(call)
-        function = dsl.compile_function(
+        try:
+            function = self._compile(call, bound)
+        except Exception as error:
+            stream = _stream_parameter(bound)
+            if stream and dsl.launched_without_stream(error):
+                raise RefusedError(finding("CS223", stream)) from error
+            raise
+        if function.recorded.has_device_code and self.settings.arch is None:
+            return Outcome(
+                problems=(self._problem("CS102", self.declared.place, kernels=self.declared.name),)
+            )
+        function.export_ir(ir_path, self.declared.name)
+        compiled = self._compiled(call, bound, function.recorded)
+        return Outcome(compiled, warnings=self._reported(_remarks(call, compiled)))
+
+    def _compile(self, call: Call, bound: inspect.BoundArguments) -> dsl.CompiledFunction:
+        return dsl.compile_function(
             call.fn,
             bound,
             name=self.declared.name,
             arch=self.settings.arch,
             options=call.options,
         )
-        if function.recorded.has_device_code and self.settings.arch is None:
-            return Outcome(
-                problems=(self._problem("CS102", self.declared.place, kernels=self.declared.name),)
-            )
-        function.export_ir(ir_path, self.declared.name)
-        return Outcome(self._compiled(call, bound, function.recorded))
 
     def _compiled(self, call: Call, bound: inspect.BoundArguments, recorded: dsl.Recorded) -> Compiled:
         bound.apply_defaults()
@@ -263,9 +279,9 @@ class _Job:
         """Make problems of whatever was raised, and keep the full text in a log file."""
         place = self.declared.place
         if isinstance(error, DeclarationError):
-            return tuple(
-                self._problem("CS210", place, reason=f"{self.declared.name}: {r}") for r in error.args
-            )
+            error = RefusedError(*(finding("CS210", reason=reason) for reason in error.args))
+        if isinstance(error, RefusedError):
+            return self._reported(error.args)
         log = Path(self.settings.log_dir) / f"{self.declared.name}.log"
         with contextlib.suppress(OSError):  # the error itself is worth more than its log
             text = "".join(traceback.format_exception(error))
@@ -274,6 +290,20 @@ class _Job:
             code = "CS302"
         where = _place_in(error, self.settings.project) or place
         return (self._problem(code, where, reason=_core(error), log=str(log)),)
+
+    def _reported(self, findings: Iterable[Finding]) -> tuple[Problem, ...]:
+        """Make problems of findings, which are about the declaration."""
+        return tuple(
+            problem(
+                found.code,
+                place=self.declared.place,
+                kernel=self.declared.name,
+                parameter=found.parameter,
+                subject=self.declared.name,
+                **found.details,
+            )
+            for found in findings
+        )
 
     def _problem(self, code: str, place: Place, **details: str) -> Problem:
         return problem(code, place=place, kernel=self.declared.name, **details)
@@ -297,6 +327,50 @@ def _doc(fn: object) -> str:
     own = _function(fn).__doc__
     doc = own if own or inspect.isroutine(fn) else type(fn).__doc__
     return docstring(doc)
+
+
+def _stream_parameter(bound: inspect.BoundArguments) -> str | None:
+    """Find the parameter that was meant for a stream, and has none."""
+    for name, parameter in bound.signature.parameters.items():
+        value = bound.arguments.get(name, parameter.default)
+        if value is None and (name == "stream" or dsl.is_stream_type(parameter.annotation)):
+            return name
+    return None
+
+
+def _remarks(call: Call, compiled: Compiled) -> Iterator[Finding]:
+    """Find what compiles, but may surprise."""
+    yield from arguments.ignored_numbers(call)
+    if _returns_value(_function(call.fn)):
+        yield finding("CS602")
+    if compiled.has_device_code and not any(map(_chooses_device, compiled.arguments)):
+        yield finding("CS603")
+
+
+def _chooses_device(argument: Argument) -> bool:
+    return isinstance(argument.slot, TensorSlot) and argument.slot.device == "cuda"
+
+
+def _returns_value(function: Callable[..., object]) -> bool:
+    """Tell whether a function's own text returns something; not what functions inside of it return."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
+    except (OSError, SyntaxError):  # made at run time, or indented in a way that cannot be undone
+        return False
+    return any(_is_return_of_value(node) for node in _own_nodes(tree.body[0]))
+
+
+def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(function):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield node
+            yield from _own_nodes(node)
+
+
+def _is_return_of_value(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Return) or node.value is None:
+        return False
+    return not (isinstance(node.value, ast.Constant) and node.value.value is None)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ imports lead.
 """
 
 from stubgen.discovery.imports import external_imports, import_name, source_closure
-from stubgen.discovery.modules import JitFunction, KernelModule, find_modules, require_kernels
+from stubgen.discovery.modules import JitFunction, KernelModule, find_modules, no_kernels, require_kernels
 
 __all__ = [
     "JitFunction",
@@ -14,6 +14,7 @@ __all__ = [
     "external_imports",
     "find_modules",
     "import_name",
+    "no_kernels",
     "require_kernels",
     "source_closure",
 ]

@@ -115,7 +115,8 @@ def _reached_from(given: Path, project: Path) -> list[tuple[str, Path]]:
         return [(_public_name(path, given), path) for path in _python_files(given, project)]
     if given.exists():
         return [(given.stem, given)]
-    raise StubgenError(problem("CS202", path=shown(given, project)))
+    where = f" in {project}" if given.is_relative_to(project) else ""
+    raise StubgenError(problem("CS202", path=shown(given, project), where=where))
 
 
 def _public_name(path: Path, folder: Path) -> str:

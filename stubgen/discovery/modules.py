@@ -48,10 +48,12 @@ class KernelModule:
     """In the order of the text."""
     declares: bool
     """It uses ``stubgen.export`` or ``stubgen.family``, and so becomes a module of the generated package."""
+    imports_stubgen: bool = False
+    """Whether or not it declares something."""
 
 
 def find_modules(paths: Sequence[Path], project: Path) -> tuple[KernelModule, ...]:
-    """Find the modules that define ``@cute.jit`` functions or declare exports.
+    """Find the modules that define ``@cute.jit`` functions, declare exports, or import this tool at least.
 
     Nothing is imported, so neither the DSL nor a GPU is needed, and the modules need not work.
 
@@ -90,7 +92,7 @@ def find_modules(paths: Sequence[Path], project: Path) -> tuple[KernelModule, ..
     return modules
 
 
-def require_kernels(modules: Iterable[KernelModule], folder: str) -> tuple[KernelModule, ...]:
+def require_kernels(modules: Sequence[KernelModule], folder: str) -> tuple[KernelModule, ...]:
     """Keep the modules that declare something.
 
     Parameters
@@ -107,8 +109,16 @@ def require_kernels(modules: Iterable[KernelModule], folder: str) -> tuple[Kerne
     """
     declaring = tuple(module for module in modules if module.declares)
     if not declaring:
-        raise StubgenError(problem("CS201", folder=folder))
+        raise StubgenError(no_kernels(modules, folder))
     return declaring
+
+
+def no_kernels(modules: Iterable[KernelModule], folder: str) -> Problem:
+    """Make CS201, which names the modules that look as if they were to export something."""
+    idle = [module.file for module in modules if module.imports_stubgen]
+    verbs = "imports stubgen but exports" if len(idle) == 1 else "import stubgen but export"
+    remark = f"; {', '.join(idle)} {verbs} nothing" if idle else ""
+    return problem("CS201", folder=folder, remark=remark)
 
 
 def _modules(scans: Sequence[Scan], project: Path) -> Iterator[KernelModule]:
@@ -116,7 +126,7 @@ def _modules(scans: Sequence[Scan], project: Path) -> Iterator[KernelModule]:
     exported = program.exported_names()
     for scanned in scans:
         functions = program.jit_functions(scanned)
-        if functions or scanned.declares:
+        if functions or scanned.declares or scanned.imports_stubgen:
             path = scanned.candidate.path
             yield KernelModule(
                 name=scanned.candidate.name,
@@ -133,6 +143,7 @@ def _modules(scans: Sequence[Scan], project: Path) -> Iterator[KernelModule]:
                     for function in functions
                 ),
                 declares=scanned.declares,
+                imports_stubgen=scanned.imports_stubgen,
             )
 
 

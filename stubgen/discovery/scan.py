@@ -88,6 +88,12 @@ class Scan:
     declares: bool
     """The file imports stubgen, and speaks of its ``export`` or ``family``."""
 
+    @property
+    def imports_stubgen(self) -> bool:
+        """Whether any name of the file comes from stubgen."""
+        references = (reference for bound in self.bindings.values() for reference in bound)
+        return any(r.imported and r.name.partition(".")[0] == "stubgen" for r in references)
+
 
 def scan(candidate: Candidate) -> Scan | None:
     """Read a file that may be a kernel module.

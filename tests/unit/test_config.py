@@ -41,19 +41,28 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ('tool = "x"', "tool is no table"),
-        ("[tool]\ncute-stubgen = 3", "Expected a table, got `int` - at tool.cute-stubgen"),
+        ("[tool]\ncute-stubgen = 3", "tool.cute-stubgen must be a table"),
         ('[tool.cute-stubgen]\nkernel = ["k"]', "unknown key 'kernel' (did you mean kernels?)"),
-        ("[tool.cute-stubgen]\nzzz = 1", "unknown key 'zzz' - at tool.cute-stubgen"),
+        (
+            "[tool.cute-stubgen]\nzzz = 1",
+            "unknown key 'zzz' in tool.cute-stubgen, whose keys are kernels, output",
+        ),
         (
             '[tool.cute-stubgen]\nkernels = "k"',
-            "Expected an array, got a string - at tool.cute-stubgen.kernels",
+            'tool.cute-stubgen.kernels is a string; it must be a list: kernels = ["k"]',
         ),
-        ("[tool.cute-stubgen]\narchs = [3]", "Expected a string, got `int` - at tool.cute-stubgen.archs[0]"),
+        (
+            "[tool.cute-stubgen]\narchs = [3]",
+            "tool.cute-stubgen.archs: Expected a string, got `int` - at `[0]`",
+        ),
         (
             '[tool.cute-stubgen]\ntoolchain = "gcc"',
-            "'gcc' is none of zig, system - at tool.cute-stubgen.toolchain",
+            "tool.cute-stubgen.toolchain is 'gcc'; it must be one of zig, system",
         ),
-        ('[tool.cute-stubgen]\nhost = "z80"', "'z80' is none of x86-64-v2, x86-64-v3, native"),
+        (
+            '[tool.cute-stubgen]\nhost = "z80"',
+            "host is 'z80'; it must be one of x86-64-v2, x86-64-v3, native",
+        ),
         ('[tool.cute-stubgen.devices.sm_90a]\nsm-count = "x"', "Expected `int`, got a string"),
         ("[tool.cute-stubgen.devices.sm_90a]\nsm-count = 0", "Expected `int` >= 1"),
         (
@@ -127,3 +136,12 @@ def test_a_cluster_size_is_a_number(tmp_path: Path) -> None:
     loaded = load(tmp_path, "[tool.cute-stubgen.devices.sm_90a.max-active-clusters]\ntwo = 3")
     with pytest.raises(StubgenError, match="no cluster size"):
         config.device_profile(loaded, "sm_90a")
+
+
+def test_all_that_is_wrong_in_the_file_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.cute-stubgen]\nkernel = ["k"]\nhost = "z80"\n[tool.cute-stubgen.devices.sm_90a]\nsm-count = 0\n'
+    )
+    with pytest.raises(StubgenError) as raised:
+        config.load(tmp_path)
+    assert [p.code for p in raised.value.problems] == ["CS101"] * 3

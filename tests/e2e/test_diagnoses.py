@@ -1,0 +1,382 @@
+"""What authors get wrong, and the DSL would answer with an internal error: found before compiling.
+
+Modules say themselves what they expect, like those of ``test_bad_input``: ``#! CS220 parameter words`` at the
+end of a line expects one problem there, about that parameter (``-`` for none), with those words in it.
+"""
+
+# ruff: noqa: E501  # expectations stand on the lines that they are about
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import run_stubgen
+
+HEADER = """\
+import dataclasses
+import enum
+import functools
+from typing import Any, NamedTuple, Optional, Tuple, Type
+
+import cutlass
+from cuda.bindings.driver import CUstream
+from cutlass import cute
+
+import stubgen as sg
+
+f32 = cutlass.Float32
+i32 = cutlass.Int32
+i64 = cutlass.Int64
+n = sg.dim("n")
+v = sg.tensor(f32, n, device="cpu")
+g = sg.tensor(f32, n)
+env = sg.env_stream()
+
+
+@cute.kernel
+def fill(a: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    a[thread] = 1.0
+
+
+@cute.jit
+def one(x):
+    pass
+
+
+@cute.jit
+def two(a: cute.Tensor, x):
+    pass
+"""
+
+STREAMS = """
+class Pair(NamedTuple):
+    a: cute.Tensor
+    s: CUstream
+
+
+@dataclasses.dataclass
+class Both:
+    a: cute.Tensor
+    s: CUstream
+
+
+@cute.jit
+def union(a: cute.Tensor, stream: CUstream | None = None):
+    pass
+
+
+@cute.jit
+def pointer(p: cute.Pointer, stream: CUstream):
+    pass
+
+
+sg.export(two, g, (g, env), name="s1")  #! CS220 x x[1] of s1 is an environment stream inside a tuple
+sg.export(two, g, Pair(g, env), name="s2")  #! CS220 x x.s of s2 is an environment stream inside a Pair
+sg.export(two, g, Both(g, env), name="s3")  #! CS220 x give the stream a parameter of its own
+sg.export(two, v, env, name="s4")  #! CS221 x x of s4 is an environment stream, but no argument is a GPU tensor
+sg.export(pointer, sg.pointer(f32), env, name="s5")  #! CS221 stream let the caller pass the stream: sg.stream()
+sg.export(one, env, name="s6")  #! CS221 x is an environment stream
+sg.export(union, g, env, name="s7")  #! CS222 stream is a stream, but annotated CUstream | None; annotate it CUstream
+sg.export(union, g, sg.stream(), name="s8")  #! CS222 stream annotate it CUstream alone
+sg.export(pointer, sg.pointer(f32), name="s9")  #! CS210 stream no argument is given for stream of (p, stream)
+"""
+
+CONTAINERS = """
+class Fixed(NamedTuple):
+    a: cute.Tensor
+    k: cutlass.Constexpr[int]
+
+
+@dataclasses.dataclass
+class Data:
+    a: Any
+    k: cutlass.Constexpr[Any] = None
+
+
+class Holder(NamedTuple):
+    data: Any
+
+
+@cute.jit
+def varying(t: Tuple[cute.Tensor, ...]):
+    pass
+
+
+@cute.jit
+def shape(a: cute.Tensor, s: cute.Shape):
+    pass
+
+
+@cute.jit
+def ints(a: cute.Tensor, s: cute.IntTuple):
+    pass
+
+
+sg.export(one, Fixed(v, 4), name="c1")  #! CS224 x Fixed, a NamedTuple with the Constexpr field k; make Fixed a
+sg.export(one, (v, Fixed(v, 4)), name="c2")  #! CS224 x x[1] of c2
+sg.export(one, Holder(Data(v)), name="c3")  #! CS225 x x.data of c3 is a dataclass, Data, inside the NamedTuple Holder
+sg.export(one, Data(Holder((Data(v),))), name="c4")  #! CS225 x x.a.data[0] of c4
+sg.export(one, Data(v, "fast"), name="c5")  #! CS226 x whose Constexpr field k is 'fast'; give a Constexpr field None
+sg.export(one, Data(v, f32), name="c6")  #! CS226 x whose Constexpr field k is Float32
+sg.export(one, Data(v, 2**70), name="c7")  #! CS226 x whose Constexpr field k is 118
+sg.export(varying, (v, v, v), name="c8")  #! CS228 t has 3 items, but its annotation is Tuple[
+sg.export(varying, (v,), name="c9")  #! CS228 t annotate it tuple for any number of items
+sg.export(shape, v, (4, n), name="d1")  #! CS227 s s of d1 holds the size n; give cutlass.Int32
+sg.export(shape, v, (4, None), name="d2")  #! CS227 s holds None
+sg.export(shape, v, 12, name="d3")  #! CS227 s is 12, which is no tuple; give a tuple, such as (12,)
+sg.export(ints, v, 12, name="d4")  #! CS227 s is 12, which is no tuple
+sg.export(shape, v, ((4, 2), 3), name="d5")  #! CS227 s has a fixed extent, which a nested one cannot have
+sg.export(shape, v, (((4, i32), i32), i32), name="d6")  #! CS227 s is nested more than once; flatten it
+"""
+
+VALUES = """
+class Colour(enum.Enum):
+    RED = 1
+
+
+@cute.jit
+def text(a: cute.Tensor, mode: str = "fast"):
+    pass
+
+
+@cute.jit
+def kind(a: cute.Tensor, dtype: Type[cutlass.Numeric]):
+    pass
+
+
+@cute.jit
+def scaled(a: cute.Tensor, s: f32, k: int = 3):
+    pass
+
+
+@cute.jit
+def narrow(a: cute.Tensor, s: cutlass.Int4):
+    pass
+
+
+sg.export(two, v, {"x": v}, name="v1")  #! CS229 x is a dict, which no compiled function can be called with; give
+sg.export(two, v, "text", name="v2")  #! CS229 x is 'text', which no compiled function can be called with; annotate
+sg.export(two, v, (v, [{}]), name="v3")  #! CS229 x x[1][0] of v3 is a dict
+sg.export(two, v, object(), name="v4")  #! CS229 x is an object
+sg.export(two, v, len, name="v5")  #! CS229 x is len
+sg.export(two, v, Colour.RED, name="v6")  #! CS229 x is a Colour
+sg.export(text, v, name="v7")  #! CS229 mode mode of v7 is 'fast'
+sg.export(kind, v, f32, name="v8")  #! CS229 dtype is Float32, which no compiled function can be called with
+sg.export(two, v, 2**70, name="v9")  #! CS229 x give one that fits into 64 bits
+sg.export(scaled, v, "x", name="w1")  #! CS230 s s of w1 is 'x', but annotated Float32; give the type Float32
+sg.export(scaled, v, i64, name="w2")  #! CS230 s is a Int64, but annotated Float32
+sg.export(scaled, v, n, name="w3")  #! CS230 s is the size n
+sg.export(scaled, v, None, name="w4")  #! CS230 s is None
+sg.export(scaled, v, f32, 2.5, name="w5")  #! CS230 k is 2.5, but annotated int
+sg.export(two, v, cutlass.Int4, name="w6")  #! CS231 x is a Int4, which cannot be passed by value; pass a wider type
+sg.export(two, v, cutlass.Float8E4M3FN, name="w7")  #! CS231 x is a Float8E4M3FN
+sg.export(two, v, cutlass.Int128, name="w8")  #! CS231 x is a Int128
+sg.export(narrow, v, 1, name="w9")  #! CS231 s is a Int4
+sg.export(one, sg.tensor(cutlass.Float8E4M3, n), name="y1")  #! CS232 x is a tensor of Float8E4M3, which tvm-ffi
+sg.export(one, sg.tensor(cutlass.Int128, n), name="y2")  #! CS232 x choose another element type
+sg.export(one, sg.tensor(cutlass.Float8E4M3B11FNUZ, n), name="y3")  #! CS232 x is a tensor of Float8E4M3B11FNUZ
+"""
+
+FUNCTIONS = """
+class Methods:
+    @classmethod
+    @cute.jit
+    def of_class(cls, a: cute.Tensor):
+        pass
+
+    @cute.jit
+    def odd(this, a: cute.Tensor):
+        pass
+
+
+def plain(a):
+    pass
+
+
+@cute.jit
+def with_self(self: cute.Tensor):
+    pass
+
+
+@cute.jit
+def internal(a: cute.Tensor, __i_target_func: cute.Tensor):
+    pass
+
+
+@cute.jit
+def more(a: cute.Tensor, s: f32 = 1.0, *rest):
+    pass
+
+
+sg.export(Methods.of_class, v, name="f1")  #! CS233 - Methods.of_class is a classmethod; make it a staticmethod
+sg.export(functools.partial(two, v), v, name="f2")  #! CS233 - is a functools.partial; export the function itself
+sg.export(plain, v, name="f3")  #! CS233 - plain is no @cute.jit function; decorate
+sg.export(lambda a: None, v, name="f4")  #! CS233 - <lambda> is no @cute.jit function
+sg.export(Methods().odd, v, name="f5")  #! CS234 this the first parameter of f5 is called this, but it is a method
+sg.export(with_self, v, name="f6")  #! CS234 self is called self, but it is a function; call it another name
+sg.export(internal, v, v, name="f7")  #! CS235 __i_target_func a name that tvm-ffi uses itself
+sg.export(more, v, f32, v, name="f8")  #! CS236 rest f8 has *rest after s, which has a default; make s keyword-only
+
+
+@sg.family(x=[1])  #! CS210 - member__1: the arguments do not fit (a, x): got an unexpected keyword argument
+def member(x):
+    return sg.kernel(two, v, unknown=3)
+"""
+
+CALLED = """
+sg.export(two(v, v))  #! CS217 - declare kernels without calling them: sg.export(add, a, b), not sg.export(add(a, b))
+"""
+
+LAUNCHES = """
+@cute.jit
+def launches(a: cute.Tensor, stream: CUstream = None):
+    fill(a).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=stream)
+
+
+sg.export(launches, g)  #! CS223 stream launches a kernel on the stream None; give a stream: stream=sg.env_stream()
+sg.export(launches, g, None, name="with_none")  #! CS223 stream with_none launches a kernel on the stream None
+"""
+
+WARNED = """
+@cute.jit
+def scaled(a: cute.Tensor, s: f32 = 1.0):
+    a[0] = s
+
+
+@cute.jit
+def returns(a: cute.Tensor):
+    return a[0]
+
+
+@cute.jit
+def inner(t: tuple, stream: CUstream):
+    fill(t[0]).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=stream)
+
+
+sg.export(scaled, v, 2.5)  #! CS601 s 2.5 given for s of scaled is not compiled in: it stays a run-time parameter
+sg.export(scaled, v, 1.0, name="same")
+sg.export(scaled, v, f32, name="type")
+sg.export(returns, v)  #! CS602 - returns returns a value, which the compiled function drops; write results
+sg.export(inner, (g,), env)  #! CS603 - inner runs on the GPU but takes no GPU tensor as an argument of its own
+"""
+
+WORKS = """
+class Numbers(NamedTuple):
+    a: cute.Tensor
+    i: int
+    f: float
+    b: bool
+    t: tuple = (1, 2.5)
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+@cute.jit
+def größe(länge: cute.Tensor, wort: cutlass.Constexpr[str] = "größer"):
+    länge[0] = 1.0
+
+
+@cute.jit
+def floating(a: cute.Tensor, s: float, k: int):
+    a[0] = s
+
+
+@cute.jit
+def defaulted(a: cute.Tensor, numbers: tuple = (1, 2.5)):
+    a[0] = numbers[1]
+
+
+@cute.jit
+def pair(t: Tuple[cute.Tensor, ...]):
+    t[0][0] = 1.0
+
+
+sg.export(größe, v, name="groesse")
+sg.export(one, Numbers(v, 1, 2.0, True), name="numbers")
+sg.export(two, v, Colour.RED, name="colour")
+sg.export(floating, v, 2, 3, name="int_for_float")
+sg.export(floating, v, f32, i32, name="types_for_plain")
+sg.export(defaulted, v)
+sg.export(pair, (v, v))
+sg.export(one, sg.pointer(cutlass.Float4E2M1FN), name="fp4")
+"""
+
+
+def project(folder: Path, **modules: str) -> Path:
+    (folder / "kernels").mkdir()
+    (folder / "pyproject.toml").write_text("[tool.cute-stubgen]\n")
+    for name, text in modules.items():
+        (folder / "kernels" / f"{name}.py").write_text(HEADER + text, encoding="utf-8")
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    env = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+    done = run_stubgen("generate", "--json", *arguments, cwd=folder, env=env)
+    assert "bug in the DSL" not in done.stdout + done.stderr
+    assert "internal DSL problem" not in done.stdout + done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def assert_as_announced(folder: Path, found: list[dict[str, Any]]) -> None:
+    expected = [
+        (f"{file.relative_to(folder).as_posix()}:{number}", *match.groups())
+        for file in sorted(folder.glob("kernels/*.py"))
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        for match in re.finditer(r"#! (CS\d+) (\S+) ([^#]+)", line)
+    ]
+    told = [
+        (f"{p['file']}:{p['line']}", p["code"], p["parameter"] or "-", f"{p['message']}; {p['remedy']}")
+        for p in found
+    ]
+    assert sorted(item[:3] for item in told) == sorted(item[:3] for item in expected)
+    for *key, words in expected:
+        here = [text for *other, text in told if other == key]
+        assert any(words.strip() in text for text in here), (words, here)
+
+
+def test_every_internal_error_is_diagnosed_before_compiling(tmp_path: Path) -> None:
+    modules = {
+        "streams": STREAMS,
+        "containers": CONTAINERS,
+        "values": VALUES,
+        "functions": FUNCTIONS,
+        "called": CALLED,
+    }
+    folder = project(tmp_path, **modules)
+    status, said, _ = run(folder, "--arch", "sm_90a")
+    assert status == 1
+    assert_as_announced(folder, said["problems"])
+
+
+def test_launching_on_no_stream_is_found_when_it_happens(tmp_path: Path) -> None:
+    folder = project(tmp_path, launches=LAUNCHES)
+    status, said, _ = run(folder, "--arch", "sm_90a")
+    assert status == 1
+    assert_as_announced(folder, said["problems"])
+
+
+def test_warnings_leave_the_run_successful(tmp_path: Path) -> None:
+    folder = project(tmp_path, warned=WARNED)
+    status, said, _ = run(folder, "--arch", "sm_90a")
+    assert (status, said["kernels"]) == (0, 5)
+    assert_as_announced(folder, said["warnings"])
+    env = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+    done = run_stubgen("generate", "--arch", "sm_90a", cwd=folder, env=env)
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == len(said["warnings"])
+    assert "kernels/warned.py" in warnings[0]
+
+
+def test_what_can_be_made_to_work_works(tmp_path: Path) -> None:
+    folder = project(tmp_path, works=WORKS)
+    status, said, errors = run(folder)
+    assert status == 0, said or errors
+    assert (said["kernels"], said["warnings"]) == (8, [])

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import re
+import string
+
+import pytest
+
+from stubgen import catalogue
+from tests.conftest import ROOT
+
+CODES = tuple(catalogue.CATALOGUE)
+
+
+def test_the_documentation_is_made_from_the_catalogue() -> None:
+    written = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert written == catalogue.as_markdown(), "python -m stubgen explain --markdown > docs/errors.md"
+
+
+def test_codes_are_in_order() -> None:
+    assert list(CODES) == sorted(CODES)
+    assert all(re.fullmatch(r"CS\d{3}", code) for code in CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_explanations_show_placeholders_as_words(code: str) -> None:
+    entry = catalogue.CATALOGUE[code]
+    text = catalogue.explained(code)
+    assert text.startswith(f"{code}: ")
+    assert not re.search(r"\{\w*(![rs])?\}", text)
+    for template in (entry.message, entry.remedy):
+        for _, name, _, _ in string.Formatter().parse(template):
+            assert name is None or name.upper() in text
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_texts_are_sentences_without_full_stops(code: str) -> None:
+    entry = catalogue.CATALOGUE[code]
+    assert not entry.message.endswith((".", ";"))
+    assert not entry.remedy.endswith((".", ";"))
+    assert not entry.why.endswith("\n")
