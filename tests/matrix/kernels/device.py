@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Optional, Tuple, Union
 
 import cutlass
-import stubgen as sg
 from cuda.bindings.driver import CUstream
 from cutlass import cute
+
+import stubgen as sg
 
 n = sg.dim("n", divisible_by=4, bits=64)
 X = sg.tensor(cutlass.Float32, n, align=16)
