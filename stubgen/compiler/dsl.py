@@ -211,8 +211,11 @@ def is_env_stream(value: Any) -> bool:
     return is_stream(value) and bool(value.use_tvm_ffi_env_stream)
 
 
-_ARGUMENTS = (
-    bool | int | float | tuple | list,
+_ARGUMENTS: tuple[type, ...] = (
+    int,
+    float,
+    tuple,
+    list,
     cute.Tensor,
     cute.Pointer,
     cute.SymInt,

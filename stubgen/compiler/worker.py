@@ -410,7 +410,9 @@ _HEADLINE = re.compile(r"^error(?:\[(?P<code>\w+)\])?: (?P<text>.+)", re.MULTILI
 _DETAIL = re.compile(r"^ +error: (?P<text>.+(?:\n {8,}\S.*)*)", re.MULTILINE)
 _CAUSE = re.compile(r"^ *= note: Caused exception: (?P<text>.+)", re.MULTILINE)
 _ARROW = re.compile(r"^ *--> (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
-_WRAPPING = re.compile(r"^(?:Caused exception: |IR verification failed: |error: |unknown: |loc\(.*?\): )+")
+_WRAPPING = re.compile(
+    r"^(?:\W*ICE\W*: |Caused exception: |IR verification failed: |error: |unknown: |loc\(.*?\): )+"
+)
 
 _LONGEST = 300
 """What an error line may quote, in characters."""

@@ -230,11 +230,11 @@ def plain(a, b):
 
 
 sg.export(Object(), v)  #! CS211 this export has no name
-sg.export(Object, v, name="x1")  #! CS233 x1 cannot be compiled: Object is a class; export an object of it
+sg.export(Object, v, name="x1")  #! CS233 x1 cannot be compiled: Object is a class
 sg.export(Silent(), v, name="x2")  #! CS233 an object of Silent is no @cute.jit function
 sg.export(plain, v, v)  #! CS233 plain is no @cute.jit function
-sg.export(on_gpu, v)  #! CS233 on_gpu is a @cute.kernel; export a @cute.jit function that launches it
-sg.export(None, v, name="x3")  #! CS233 the function is None; give the function itself
+sg.export(on_gpu, v)  #! CS233 on_gpu is a @cute.kernel
+sg.export(None, v, name="x3")  #! CS233 x3 cannot be compiled: the function is None
 """
 
 FAMILIES = """
@@ -464,7 +464,7 @@ def test_an_unknown_architecture_is_found_before_compiling(project: Project) -> 
         (
             '[tool.cute-stubgen]\narchs = "sm_90a"',
             "CS101",
-            "Expected an array, got a string - at tool.cute-st",
+            'is a string; it must be a list: archs = ["sm_90a"]',
         ),
         ('[tool.cute-stubgen]\npackage = "no-good"', "CS104", "'no-good' cannot be the name"),
         ('[tool.cute-stubgen]\narchs = ["sm_90a", "sm_80"]', "CS107", "sm_90a, sm_80"),
@@ -489,7 +489,6 @@ def test_a_wrong_configuration_is_one_line(project: Project, text: str, code: st
         (["generate", "--host", "z80"], "'native'"),
         (["generate", "-C", "/nonexistent"], "does not exist"),
         (["generate", "-C", __file__], "is a file"),
-        (["explain"], "Missing argument"),
         (["explain", "CS000"], "there is no CS000"),
     ],
 )
