@@ -140,7 +140,8 @@ def test_a_cluster_size_is_a_number(tmp_path: Path) -> None:
 
 def test_all_that_is_wrong_in_the_file_is_said_at_once(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
-        '[tool.cute-stubgen]\nkernel = ["k"]\nhost = "z80"\n[tool.cute-stubgen.devices.sm_90a]\nsm-count = 0\n'
+        '[tool.cute-stubgen]\nkernel = ["k"]\nhost = "z80"\n'
+        "[tool.cute-stubgen.devices.sm_90a]\nsm-count = 0\n"
     )
     with pytest.raises(StubgenError) as raised:
         config.load(tmp_path)
