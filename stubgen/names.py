@@ -32,6 +32,9 @@ _MACRO = re.compile(
 _USED_BY_STUBS = frozenset({"Literal", "Pointer", "Stream", "Tensor", "bool", "float", "int", "tuple"})
 """Names that the stubs refer to at the level where kernels are defined."""
 
+_USED_BY_MODULES = frozenset({"_NamedTuple", "_dataclass", "_keywords", "_native", "_positional"})
+"""Private names that generated modules use beside the kernels."""
+
 _OTHERS_PACKAGES = frozenset({"cuda", "cupy", "cutlass", "jax", "numpy", "stubgen", "torch", "tvm_ffi"})
 """What programs that call kernels import beside the generated package."""
 
@@ -73,6 +76,12 @@ def why_no_kernel(name: str) -> str | None:
     if name.startswith("_"):
         return "a leading underscore would make it private"
     return None
+
+
+def can_name_class(name: str) -> bool:
+    """Tell whether a class of the author's can keep its name; ``__name__`` may be any text."""
+    used = name in _USED_BY_STUBS or name in _USED_BY_MODULES or name in _MODULE_ATTRIBUTES
+    return name.isidentifier() and not keyword.iskeyword(name) and not used
 
 
 def why_no_package(name: str) -> str | None:

@@ -27,6 +27,7 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
+from stubgen.names import can_name_class
 from stubgen.signatures import Argument, AuthorKind, AuthorParameter
 from stubgen.text import docstring, storable
 
@@ -92,7 +93,7 @@ class Reader:
         fields = _field_names(value)
         inner = _items(value, len(param.params))
         items = tuple(map(self.slot, param.params, inner))
-        if fields is None or len(fields) != len(items):
+        if fields is None or len(fields) != len(items) or not can_name_class(type(value).__name__):
             return TupleSlot(items)
         record = _record(type(value), fields)
         self.records[record.name] = record

@@ -29,7 +29,7 @@ from stubgen.declare import Call, Declaration, DeclarationError, declared_in
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.model import Place, TensorSlot, Variant
 from stubgen.signatures import Argument
-from stubgen.text import docstring
+from stubgen.text import docstring, storable
 
 
 def detect_arch() -> str | None:
@@ -398,7 +398,7 @@ def _relative(file: str, project: str) -> str | None:
     path = Path(file)
     if "site-packages" in path.parts or not path.is_absolute() or path.is_relative_to(_TOOL):
         return None
-    return path.relative_to(project).as_posix() if path.is_relative_to(project) else None
+    return storable(path.relative_to(project).as_posix()) if path.is_relative_to(project) else None
 
 
 _TOOL = Path(__file__).parents[1]

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.model import Place
+from stubgen.text import storable
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def candidates(paths: Sequence[Path], project: Path) -> tuple[tuple[Candidate, .
 
 def shown(path: Path, project: Path) -> str:
     """Give an absolute path the way that messages and places show it."""
-    return (path.relative_to(project) if path.is_relative_to(project) else path).as_posix()
+    relative = path.relative_to(project) if path.is_relative_to(project) else path
+    return storable(relative.as_posix())
 
 
 def read(path: Path, file: str) -> str:

@@ -1,4 +1,4 @@
-"""Decides by itself whether arguments fit a compiled function, and what a reference function gets for them."""
+"""Decides by itself whether arguments fit a compiled function, and what its reference gets for them."""
 
 from __future__ import annotations
 

@@ -124,4 +124,4 @@ REFERENCES: dict[str, Callable[..., None]] = {
 }
 
 REACH: dict[str, Callable[..., Any]] = {"host_pointer": lambda p, count, out: count}
-"""How many elements behind its pointer a function touches, which no check can see: the caller promises them."""
+"""How many elements behind its pointer a function touches: no check sees them, the caller promises them."""

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from stubgen.model import PointerSlot
 from tests.conftest import ROOT
 from tests.fuzz.references import REACH, REFERENCES
 from tests.fuzz.worker import host_kernels, load_library
-from stubgen.model import PointerSlot
 
 SEED = os.environ.get("CUTE_STUBGEN_FUZZ_SEED", "cute-stubgen")
-CALLS = int(os.environ.get("CUTE_STUBGEN_FUZZ_CALLS", "24000"))
+CALLS = int(os.environ.get("CUTE_STUBGEN_FUZZ_CALLS", "30000"))
 SHARES = 2
 SHOWN = 20
 

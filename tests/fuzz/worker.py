@@ -1,8 +1,8 @@
 """Makes drawn calls in a process of its own, which a wrong call may crash.
 
-``python -m tests.fuzz.worker PACKAGE SEED FIRST LAST PROGRESS`` makes the calls FIRST to LAST and prints what went
-wrong, one line of JSON for each. Before each call its number goes to the file PROGRESS, so that it is known which
-one crashed. ``python -m tests.fuzz.worker PACKAGE SEED NUMBER`` shows one call without making it.
+``python -m tests.fuzz.worker PACKAGE SEED FIRST LAST PROGRESS`` makes the calls from FIRST to before LAST and
+prints what went wrong, one line of JSON for each. Before each call its number goes to the file PROGRESS, so
+that it is known which one crashed. ``... worker PACKAGE SEED NUMBER`` shows one without making it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Package:
 
 
 def keeps_promises(call: Call) -> bool:
-    """Tell whether addresses are aligned, and what lies behind them suffices: callers see to that themselves."""
+    """Tell whether addresses are aligned and enough lies behind them: callers see to that themselves."""
     pointers = {p.name: p.slot for p in call.kernel.parameters if isinstance(p.slot, PointerSlot)}
     if not pointers:
         return True
@@ -119,7 +119,7 @@ def keeps_promises(call: Call) -> bool:
 
 
 def fresh_memory(call: Call, seed: str) -> np.ndarray:
-    """Give the memory of a call, aligned, with noise where there is no tensor and numbers where there is one."""
+    """Give the memory of a call, aligned: numbers where tensors are, and noise elsewhere."""
     rng = np.random.default_rng(zlib.crc32(f"{seed}/{call}".encode()))
     size = call.memory_size + 512
     raw = rng.integers(0, 256, size + 256, np.uint8)
@@ -185,7 +185,7 @@ def names_its_place(call: Call, error: Exception) -> bool:
 
 
 def is_refused_by_itself(value: Any, error: Exception) -> bool:
-    """Tell whether tvm-ffi cannot take a value anywhere, because the object itself refuses with this error."""
+    """Tell whether tvm-ffi takes a value nowhere, because the object itself refuses with this error."""
     if isinstance(value, tuple | list) or hasattr(value, "__dataclass_fields__"):
         return any(is_refused_by_itself(item, error) for item in given_values(value))
     try:
