@@ -12,6 +12,7 @@ import fractions
 import itertools
 import math
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,7 +26,6 @@ from stubgen.model import (
     Extent,
     Kernel,
     NoneSlot,
-    Parameter,
     PointerSlot,
     Record,
     ScalarSlot,
@@ -40,115 +40,33 @@ from tests.fuzz.producers import Capsule
 GUARD = 64
 EXTENTS = (0, 1, 1, 2, 3, 4, 4, 5, 8, 17, 33)
 DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "uint32", "bool", "complex64")
-NUMBERS = (
-    "0",
-    "1",
-    "-1",
-    "127",
-    "128",
-    "-129",
-    "255",
-    "256",
-    "2**15",
-    "2**31",
-    "-2**31 - 1",
-    "2**32",
-    "2**53 + 1",
+
+
+def sources(text: str) -> list[str]:
+    """Split a text into expressions, which semicolons and line ends divide."""
+    return [source.strip() for source in re.split(r"[;\n]", text) if source.strip()]
+
+
+NUMBERS = sources(
+    """
+    0; 1; -1; 127; 128; -129; 255; 256; 2**15; 2**31; -2**31 - 1; 2**32; 2**53 + 1; 2**63 - 1; 2**63; -2**63
+    -2**63 - 1; 2**64; 10**30; True; False; 0.5; -0.0; 3.0; math.nan; math.inf; -math.inf; 1e300; 5e-324; 1j
+    np.int8(3); np.uint64(2**64 - 1); np.bool_(1); np.float16(1.5); np.float64(0.1); np.longdouble(2)
+    fractions.Fraction(1, 3); np.array(2.0); torch.tensor(2); torch.tensor(1.5); np.complex64(1)
+    np.datetime64('2020'); ctypes.c_int(3)
+    """
 )
-NUMBERS += (
-    "2**63 - 1",
-    "2**63",
-    "-2**63",
-    "-2**63 - 1",
-    "2**64",
-    "10**30",
-    "True",
-    "False",
-    "0.5",
-    "-0.0",
-    "3.0",
-)
-NUMBERS += (
-    "math.nan",
-    "math.inf",
-    "-math.inf",
-    "1e300",
-    "5e-324",
-    "np.int8(3)",
-    "np.uint64(2**64 - 1)",
-    "np.bool_(1)",
-)
-NUMBERS += (
-    "np.float16(1.5)",
-    "np.float64(0.1)",
-    "np.longdouble(2)",
-    "fractions.Fraction(1, 3)",
-    "1j",
-    "np.array(2.0)",
-)
-NUMBERS += (
-    "torch.tensor(2)",
-    "torch.tensor(1.5)",
-    "np.complex64(1)",
-    "np.datetime64('2020')",
-    "ctypes.c_int(3)",
-)
-JUNK = (
-    "None",
-    "''",
-    "'text'",
-    r"'\ud800'",
-    "b'bytes'",
-    "bytearray(8)",
-    "memoryview(bytes(8))",
-    "object()",
-    "...",
-)
-JUNK += (
-    "[]",
-    "[1.0, 2.0]",
-    "()",
-    "(None,)",
-    "((((),),),)",
-    "{}",
-    "{'x': 1.0}",
-    "set()",
-    "range(4)",
-    "int",
-    "len",
-)
-JUNK += (
-    "lambda: None",
-    "ValueError('an error')",
-    "NotImplemented",
-    "torch.float32",
-    "np.dtype('f4')",
-    "torch.device('cpu')",
-)
-JUNK += (
-    "torch.ones(4, device='meta')",
-    "torch.ones(4).to_sparse()",
-    "np.ones(4, '>f4')",
-    "np.ones(4, object)",
-)
-JUNK += (
-    "np.ones(4, 'U3')",
-    "np.ones(4, 'f4,i4')",
-    "np.ones(4, 'M8[s]')",
-    "np.float32(1.0)",
-    "tvm_ffi.Shape([4])",
-)
-JUNK += (
-    "tvm_ffi.Array([1, 2])",
-    "tvm_ffi.device('cpu', 0)",
-    "tvm_ffi.dtype('float32')",
-    "tvm_ffi.convert(len)",
-)
-JUNK += (
-    "Broken(None)",
-    "Broken(5)",
-    "Broken(ValueError('its own'))",
-    "type('T', (tuple,), {'__len__': lambda s: 9})()",
+JUNK = sources(
+    r"""
+    None; ''; 'text'; '\ud800'; b'bytes'; bytearray(8); memoryview(bytes(8)); object(); ...
+    []; [1.0, 2.0]; (); (None,); ((((),),),); {}; {'x': 1.0}; set(); range(4); int; len; lambda: None
+    ValueError('an error'); NotImplemented; torch.float32; np.dtype('f4'); torch.device('cpu')
+    torch.ones(4, device='meta'); torch.ones(4).to_sparse(); np.ones(4, '>f4'); np.ones(4, object)
+    np.ones(4, 'U3'); np.ones(4, 'f4,i4'); np.ones(4, 'M8[s]'); np.float32(1.0)
+    tvm_ffi.Shape([4]); tvm_ffi.Array([1, 2]); tvm_ffi.device('cpu', 0); tvm_ffi.dtype('float32')
+    tvm_ffi.convert(len); type('T', (tuple,), {'__len__': lambda s: 9})()
+    Broken(None); Broken(5); Broken(ValueError('its own'))
+    """
 )
 _NAMES = {
     "np": np,
@@ -568,8 +486,3 @@ def _row_major(shape: tuple[Extent, ...], size: Callable[[Extent], int] = lambda
         (size(extent) for extent in reversed(shape[1:])), lambda a, b: a * b, initial=1
     )
     return tuple(reversed(list(products))) if shape else ()
-
-
-def parameter_names(parameters: tuple[Parameter, ...]) -> list[str]:
-    """Give the names in order."""
-    return [parameter.name for parameter in parameters]
