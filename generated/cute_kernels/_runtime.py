@@ -143,8 +143,12 @@ def _taking_tensors(
 def _address(given: Any, index: int, dtype: str, alignment: int, device: str) -> int:
     """Give the address of a tensor's data, after checking what the compiled function cannot see of it."""
     tensor: Any = tvm_ffi.from_dlpack(given)
-    if str(tensor.dtype) != dtype:
-        raise TypeError(f"Mismatched type on argument #{index}: a tensor of {tensor.dtype}, expected {dtype}")
+    try:
+        found = str(tensor.dtype)
+    except ValueError:  # tvm-ffi has no name for it, as for complex numbers
+        found = "an unknown type"
+    if found != dtype:
+        raise TypeError(f"Mismatched type on argument #{index}: a tensor of {found}, expected {dtype}")
     if tensor.device.type != device:
         raise ValueError(f"Mismatched device on argument #{index}: {tensor.device}, expected {device}")
     address = int(tensor.data_ptr())
