@@ -145,7 +145,7 @@ class Tensor(Given):
 
     def build(self, memory: np.ndarray, records: Any) -> Any:
         match self.maker:
-            case "numpy":
+            case "numpy" if hasattr(np, self.dtype):
                 return self.view(memory)
             case "read-only numpy":
                 view = self.view(memory)
@@ -155,7 +155,7 @@ class Tensor(Given):
                 return np.ma.masked_array(self.view(memory))
             case "tvm_ffi":
                 return tvm_ffi.from_dlpack(self._torch(memory))
-            case "torch":
+            case "torch" | "numpy":
                 return self._torch(memory)
             case "torch.nn.Parameter":
                 return torch.nn.Parameter(self._torch(memory), requires_grad=self.dtype.startswith("float"))
@@ -296,7 +296,10 @@ class Drawing:
             case "excess":
                 call.positional += [self.junk()] * (len(self.kernel.parameters) + 1 - len(call.positional))
             case "unknown":
-                call.named[self.rng.choice(("unknown", "self", "args", "__i_target_func", ""))] = self.junk()
+                names = {"unknown", "self", "args", "__i_target_func", ""} - {
+                    p.name for p in call.kernel.parameters
+                }
+                call.named[self.rng.choice(sorted(names))] = self.junk()
             case "twice" if call.positional:
                 call.named[self.kernel.parameters[0].name] = self.junk()
             case "missing" if call.positional and not call.by_keyword:
@@ -310,8 +313,8 @@ class Drawing:
 
     # What fits
 
-    def right(self, slot: Slot, by_keyword: bool = False) -> Given:
-        """Draw something that the slot takes."""
+    def right(self, slot: Slot, by_keyword: bool, *, inside: bool = False) -> Given:
+        """Draw something that the slot takes, as an argument or inside of one."""
         match slot:
             case TensorSlot():
                 shape = tuple(map(self.extent, slot.shape))
@@ -326,11 +329,11 @@ class Drawing:
                 dtype = slot.dtype or "float32"
                 length = self.rng.choice(EXTENTS)
                 target = self.place(dtype, (length,), (1,), slot.alignment)
-                forms = ["int", "c_void_p", *(["tensor"] if by_keyword and slot.dtype else [])]
+                forms = ["int", "c_void_p", *(["tensor"] if by_keyword and slot.dtype and not inside else [])]
                 return Pointer(target, self.rng.choice(forms))
             case TupleSlot():
                 maker = slot.record if by_keyword and slot.record else self.rng.choice(("tuple", "list"))
-                return Tuple([self.right(item) for item in slot.items], maker)
+                return Tuple([self.right(item, by_keyword, inside=True) for item in slot.items], maker)
             case NoneSlot():
                 return Value("None")
         raise NotImplementedError(f"host functions with {slot}")
@@ -453,7 +456,7 @@ class Drawing:
                 shape = (*shape[:index], other, *shape[index + 1 :])
                 return self.place(right.dtype, shape, _row_major(shape))
             case "stride" if shape:
-                other = self.rng.choice((2, 3, -1, -1, 0, 0, 7))
+                other = self.rng.choice((2, 3, -1, -1, 0, 0, 7) if hasattr(np, right.dtype) else (2, 3, 0, 7))
                 changed = self.place(right.dtype, shape, (*strides[:index], other, *strides[index + 1 :]))
                 changed.maker = self.rng.choice(("numpy", "numpy", "torch" if other >= 0 else "numpy"))
                 return changed
