@@ -12,7 +12,6 @@ import importlib
 import inspect
 import itertools
 import os
-import re
 import sys
 import textwrap
 import traceback
@@ -23,13 +22,14 @@ from cutlass.base_dsl.tvm_ffi_builder import spec
 
 from stubgen.compiler import abi, arguments, dsl
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
+from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
 from stubgen.compiler.jobs import Compiled, Declared, Expansion, ModuleJob, Outcome, Settings
 from stubgen.declare import Call, Declaration, DeclarationError, declared_in
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.model import Place, TensorSlot, Variant
 from stubgen.signatures import Argument
-from stubgen.text import docstring, storable
+from stubgen.text import docstring
 
 
 def detect_arch() -> str | None:
@@ -180,16 +180,16 @@ def _import(settings: Settings, module: ModuleJob) -> None:
 
 
 def _import_problem(settings: Settings, module: ModuleJob, error: BaseException) -> Problem:
-    place = _place_in(error, settings.project) or Place(module.file, 1)
+    place = place_in(error, settings.project) or Place(module.file, 1)
     if isinstance(error, DeclarationError):
         return problem("CS210", place=place, subject=module.file, reason=str(error))
     if dsl.is_own_error(error):
-        return problem("CS217", place=place, file=module.file, reason=_core(error))
+        return problem("CS217", place=place, file=module.file, reason=essence(error))
     return problem(
         "CS204",
         place=place,
         module=module.file,
-        error=_core(error),
+        error=essence(error),
         file=module.file,
     )
 
@@ -272,7 +272,7 @@ class _Job:
         location = getattr(target, "_decorator_location", None)
         code = getattr(target, "__code__", None)
         file = str(getattr(location, "filename", None) or getattr(code, "co_filename", ""))
-        relative = _relative(file, self.settings.project)
+        relative = relative_to_project(file, self.settings.project)
         return Place(relative, code.co_firstlineno) if relative and code else None
 
     def explain(self, error: BaseException, code: str = "CS301") -> tuple[Problem, ...]:
@@ -285,11 +285,11 @@ class _Job:
         log = Path(self.settings.log_dir) / f"{self.declared.name}.log"
         with contextlib.suppress(OSError):  # the error itself is worth more than its log
             text = "".join(traceback.format_exception(error))
-            log.write_text(_COLOUR.sub("", text), encoding="utf-8")
+            log.write_text(uncoloured(text), encoding="utf-8")
         if isinstance(error, abi.UnknownSpecError):
             code = "CS302"
-        where = _place_in(error, self.settings.project) or place
-        return (self._problem(code, where, reason=_core(error), log=str(log)),)
+        where = place_in(error, self.settings.project) or place
+        return (self._problem(code, where, reason=essence(error), log=str(log)),)
 
     def _reported(self, findings: Iterable[Finding]) -> tuple[Problem, ...]:
         """Make problems of findings, which are about the declaration."""
@@ -371,74 +371,3 @@ def _is_return_of_value(node: ast.AST) -> bool:
     if not isinstance(node, ast.Return) or node.value is None:
         return False
     return not (isinstance(node.value, ast.Constant) and node.value.value is None)
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Errors
-
-
-def _place_in(error: BaseException, project: str) -> Place | None:
-    """Find the line of the project's own code that an error is about, or else passed through last."""
-    if isinstance(error, SyntaxError) and error.filename:
-        relative = _relative(error.filename, project)
-        return Place(relative, error.lineno or 1) if relative else None
-    pointed_at = _ARROW.search(_plain_text(error))
-    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if pointed_at:
-        frames.append((pointed_at["file"], int(pointed_at["line"])))
-    for file, line in reversed(frames):
-        relative = _relative(file, project)
-        if relative and line:
-            return Place(relative, line)
-    return None
-
-
-def _relative(file: str, project: str) -> str | None:
-    """Give a path relative to the project, or ``None`` if it is not the project's own code."""
-    path = Path(file)
-    if "site-packages" in path.parts or not path.is_absolute() or path.is_relative_to(_TOOL):
-        return None
-    return storable(path.relative_to(project).as_posix()) if path.is_relative_to(project) else None
-
-
-_TOOL = Path(__file__).parents[1]
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-
-# The DSL's errors begin with `error[CODE]: sentence`, and point at the source with `--> file:line:column`.
-# Of some it only says that the compiler has a problem, and tells which in an indented `error: ` below.
-_HEADLINE = re.compile(r"^error(?:\[(?P<code>\w+)\])?: (?P<text>.+)", re.MULTILINE)
-_DETAIL = re.compile(r"^ +error: (?P<text>.+(?:\n {8,}\S.*)*)", re.MULTILINE)
-_CAUSE = re.compile(r"^ *= note: Caused exception: (?P<text>.+)", re.MULTILINE)
-_ARROW = re.compile(r"^ *--> (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
-_WRAPPING = re.compile(
-    r"^(?:\W*ICE\W*: |Caused exception: |IR verification failed: |error: |unknown: |loc\(.*?\): )+"
-)
-
-_LONGEST = 300
-"""What an error line may quote, in characters."""
-
-
-def _core(error: BaseException) -> str:
-    """Cut an error to the sentence that says what is wrong."""
-    text = _plain_text(error)
-    headline = _HEADLINE.search(text)
-    if headline is None:
-        name = type(error).__name__
-        return _sentence(f"{name}: {text}" if text.strip() else name)
-    details = [detail["text"] for detail in _DETAIL.finditer(text)]
-    if headline["code"] == "INTERNAL" and details:
-        return _sentence(details[-1])
-    cause = _CAUSE.search(text)
-    if cause and cause["text"] not in headline["text"]:
-        return _sentence(f"{headline['text'].rstrip('.')}: {cause['text']}")
-    return _sentence(headline["text"])
-
-
-def _sentence(text: str) -> str:
-    """Put a sentence on one line, without a full stop, as another follows."""
-    bare = _WRAPPING.sub("", " ".join(text.split())).rstrip(".")
-    return textwrap.shorten(bare, _LONGEST, placeholder=" ...")
-
-
-def _plain_text(error: BaseException) -> str:
-    return _COLOUR.sub("", str(error))

@@ -1,0 +1,78 @@
+"""Reads errors that other people's code raised: the sentence that matters, and the line it is about."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import traceback
+from pathlib import Path
+
+from stubgen.model import Place
+from stubgen.text import storable
+
+_TOOL = Path(__file__).parents[1]
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+# The DSL's errors begin with `error[CODE]: sentence`, and point at the source with `--> file:line:column`.
+# Of some it only says that the compiler has a problem, and tells which in an indented `error: ` below.
+_HEADLINE = re.compile(r"^error(?:\[(?P<code>\w+)\])?: (?P<text>.+)", re.MULTILINE)
+_DETAIL = re.compile(r"^ +error: (?P<text>.+(?:\n {8,}\S.*)*)", re.MULTILINE)
+_CAUSE = re.compile(r"^ *= note: Caused exception: (?P<text>.+)", re.MULTILINE)
+_ARROW = re.compile(r"^ *--> (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILINE)
+_WRAPPING = re.compile(
+    r"^(?:\W*ICE\W*: |Caused exception: |IR verification failed: |error: |unknown: |loc\(.*?\): )+"
+)
+
+_LONGEST = 300
+"""What an error line may quote, in characters."""
+
+
+def place_in(error: BaseException, project: str) -> Place | None:
+    """Find the line of the project's own code that an error is about, or else passed through last."""
+    if isinstance(error, SyntaxError) and error.filename:
+        relative = relative_to_project(error.filename, project)
+        return Place(relative, error.lineno or 1) if relative else None
+    pointed_at = _ARROW.search(uncoloured(str(error)))
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if pointed_at:
+        frames.append((pointed_at["file"], int(pointed_at["line"])))
+    for file, line in reversed(frames):
+        relative = relative_to_project(file, project)
+        if relative and line:
+            return Place(relative, line)
+    return None
+
+
+def relative_to_project(file: str, project: str) -> str | None:
+    """Give a path relative to the project, or ``None`` if it is not the project's own code."""
+    path = Path(file)
+    if "site-packages" in path.parts or not path.is_absolute() or path.is_relative_to(_TOOL):
+        return None
+    return storable(path.relative_to(project).as_posix()) if path.is_relative_to(project) else None
+
+
+def essence(error: BaseException) -> str:
+    """Cut an error to the sentence that says what is wrong."""
+    text = uncoloured(str(error))
+    headline = _HEADLINE.search(text)
+    if headline is None:
+        name = type(error).__name__
+        return _sentence(f"{name}: {text}" if text.strip() else name)
+    details = [detail["text"] for detail in _DETAIL.finditer(text)]
+    if headline["code"] == "INTERNAL" and details:
+        return _sentence(details[-1])
+    cause = _CAUSE.search(text)
+    if cause and cause["text"] not in headline["text"]:
+        return _sentence(f"{headline['text'].rstrip('.')}: {cause['text']}")
+    return _sentence(headline["text"])
+
+
+def _sentence(text: str) -> str:
+    """Put a sentence on one line, without a full stop, as another follows."""
+    bare = _WRAPPING.sub("", " ".join(text.split())).rstrip(".")
+    return textwrap.shorten(bare, _LONGEST, placeholder=" ...")
+
+
+def uncoloured(text: str) -> str:
+    """Take the terminal's colours out of a text."""
+    return _COLOUR.sub("", text)
