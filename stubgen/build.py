@@ -275,8 +275,8 @@ def _kernel(module: str, compiled: Compiled, arch: str | None) -> Kernel:
     )
 
 
-def _records(compiled: Iterable[Compiled]) -> tuple[Record, ...]:
-    """Give the records of a module, each once; two that share a name must be the same."""
+def _records(compiled: Sequence[Compiled]) -> tuple[Record, ...]:
+    """Give the records of a module, each once; two that share a name must be the same, and no kernel's."""
     records: dict[str, Record] = {}
     problems: list[Problem] = []
     for item in compiled:
@@ -284,6 +284,9 @@ def _records(compiled: Iterable[Compiled]) -> tuple[Record, ...]:
             known = records.setdefault(record.name, record)
             if known != record:
                 problems.append(problem("CS214", place=item.place, kernel=item.name, record=record.name))
+    problems += [
+        problem("CS218", place=item.place, kernel=item.name) for item in compiled if item.name in records
+    ]
     raise_if_any(problems)
     return tuple(records.values())
 

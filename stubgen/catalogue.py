@@ -147,6 +147,11 @@ A declaration is wrong in itself, or does not fit the function's signature.
         "declaration has the "
         "function and its arguments apart, and compiles later.",
     ),
+    "CS218": Entry(
+        "{kernel} has the name of a class that kernels of the same module take",
+        'rename the class, or give the kernel another name: sg.export(..., name="...")',
+        "The generated module defines both, and one would hide the other.",
+    ),
     # What the DSL would answer with an internal error.
     "CS220": Entry(
         "{where} of {kernel} is an environment stream inside a {container}",

@@ -380,3 +380,53 @@ def test_what_can_be_made_to_work_works(tmp_path: Path) -> None:
     status, said, errors = run(folder)
     assert status == 0, said or errors
     assert (said["kernels"], said["warnings"]) == (8, [])
+
+
+NAMED_ALIKE = """\
+from typing import NamedTuple
+
+import cutlass
+from cutlass import cute
+
+import stubgen as sg
+
+
+class Pair(NamedTuple):
+    a: cutlass.Int32
+
+
+@cute.jit
+def first(p: Pair, out: cute.Tensor):
+    out[0] = p.a
+
+
+One = Pair
+
+
+class Pair(NamedTuple):
+    b: cutlass.Int32
+
+
+@cute.jit
+def second(p: Pair, out: cute.Tensor):
+    out[0] = p.b
+
+
+out = sg.tensor(cutlass.Int32, 1, device="cpu")
+sg.export(first, One(0), out)
+"""
+
+
+def test_names_that_would_hide_one_another_in_the_module_are_refused(tmp_path: Path) -> None:
+    kernels = tmp_path / "kernels"
+    kernels.mkdir()
+    for code, export in (
+        ("CS214", "sg.export(second, Pair(0), out)"),
+        ("CS218", 'sg.export(first, One(0), out, name="Pair")'),
+    ):
+        (kernels / "alike.py").write_text(f"{NAMED_ALIKE}{export}\n")
+        done = run_stubgen("generate", "-C", tmp_path, "--json")
+        (found,) = json.loads(done.stdout)["problems"]
+        assert (found["code"], found["file"], found["line"]) == (code, "kernels/alike.py", 34)
+        assert "rename" in found["remedy"]
+        assert not (tmp_path / "generated").exists()

@@ -60,6 +60,7 @@ def test_check_names_what_was_edited_by_hand(generated: Path, tmp_path: Path) ->
         "added": ["cute_kernels/gemm.py"],
         "changed": ["cute_kernels/norm.pyi"],
         "removed": [],
+        "warnings": [],
     }
     assert snapshot(copy) == before, "check writes nothing"
     repaired = run_stubgen("generate", "--output", copy)
