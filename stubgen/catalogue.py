@@ -455,7 +455,11 @@ def as_markdown() -> str:
 
 
 def as_words(template: str) -> str:
-    """Show the placeholders of a text as words in capitals: ``KERNEL does not compile: REASON``."""
+    """Show the placeholders of a text as words in capitals: ``KERNEL does not compile: REASON``.
+
+    ``{hint}``, which is often empty and brings its own punctuation, is left out.
+    """
+    template = template.replace("{hint}", "")
     return re.sub(r"\{(\w+)(?:![rs])?\}", lambda match: match[1].upper(), template)
 
 
@@ -465,5 +469,4 @@ _MARKDOWN_HEAD = """\
 <!-- Made from stubgen/catalogue.py: python -m stubgen explain --markdown > docs/errors.md -->
 
 Each problem is one line: where it is, its code, what is wrong, and what to do. Words in capitals stand for
-names and
-texts of yours. Codes from CS601 to CS699 are warnings, which leave the run successful."""
+names and texts of yours. Codes from CS601 to CS699 are warnings, which leave the run successful."""
