@@ -168,10 +168,20 @@ def _remove_old_logs(folder: Path) -> None:
 def _versions(compiler: Toolchain) -> Versions:
     return Versions(
         cute_stubgen=__version__,
-        cutlass_dsl=metadata.version("nvidia-cutlass-dsl"),
-        tvm_ffi=metadata.version("apache-tvm-ffi"),
+        cutlass_dsl=_installed("nvidia-cutlass-dsl", pool.DSL_REQUIREMENT),
+        tvm_ffi=_installed("apache-tvm-ffi", "apache-tvm-ffi>=0.1.15,<0.2"),
         toolchain=compiler.describe(),
     )
+
+
+def _installed(distribution: str, requirement: str) -> str:
+    """Give the installed version of what the tool cannot work without."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        raise StubgenError(
+            problem("CS106", distribution=distribution, reason="not found", requirement=requirement)
+        ) from None
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -185,22 +195,25 @@ def _compile(
     arch: str | None,
     progress: Progress,
 ) -> tuple[dict[str, list[Compiled]], tuple[Problem, ...]]:
-    """Compile what the modules declare; by module name, in the order of the declarations. Warnings too."""
+    """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
+
+    What is wrong in some declarations does not keep the others from being compiled: one run reports all.
+    """
     jobs = [_module_job(module) for module in modules]
     progress.phase("Reading declarations", len(jobs))
     expansions = workers.expand(jobs)
-    raise_if_any(
-        [p for expansion in expansions for p in expansion.problems]
-        + _name_problems(d for expansion in expansions for d in expansion.declared)
-    )
+    problems = [p for expansion in expansions for p in expansion.problems]
+    problems += _name_problems(d for expansion in expansions for d in expansion.declared)
+    misnamed = {p.kernel for p in problems if p.kernel is not None}
     todo = [
         (job, declared, str(scratch / f"{declared.name}.ll"))
         for job, expansion in zip(jobs, expansions, strict=True)
         for declared in expansion.declared
+        if declared.name not in misnamed
     ]
     progress.phase(f"Compiling for {arch}" if arch else "Compiling", len(todo))
     outcomes = workers.compile(todo, lambda declared: progress.step(declared.name))
-    raise_if_any(p for outcome in outcomes for p in outcome.problems)
+    raise_if_any(problems + [p for outcome in outcomes for p in outcome.problems])
     warnings = (warning for outcome in outcomes for warning in outcome.warnings)
     return _by_module(jobs, todo, outcomes), in_order(warnings)
 
