@@ -11,7 +11,6 @@ import statistics
 import sys
 import time
 import timeit
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ ROUNDS = 400
 CALLS = 2_000
 
 
-def candidates() -> dict[str, Callable[[], object]]:
-    """Give what is timed, by name; each call is one call of the kernel."""
+def candidates() -> dict[str, timeit.Timer]:
+    """Give what is timed, by name: nothing but the call, with its arguments at hand."""
     sys.path[:0] = [str(ROOT / "generated"), str(ROOT / "kernels")]
     import cute_kernels.kwargs.host as keyword_module
     import torch
@@ -40,13 +39,21 @@ def candidates() -> dict[str, Callable[[], object]]:
     generated = positional_module.host_axpby
     keyword = keyword_module.host_axpby
     x, y, out = (torch.ones(4) for _ in range(3))
+    by_position, by_keyword = "f(2.0, x, 3.0, y, out)", "f(alpha=2.0, x=x, beta=3.0, y=y, out=out)"
+
+    def timer(function: object, call: str) -> timeit.Timer:
+        names = {"f": function, "x": x, "y": y, "out": out}
+        # As locals: looking up globals would be timed with the call.
+        setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
+        return timeit.Timer(call, setup, timer=time.thread_time, globals={"given": names})
+
     return {
-        "bare": lambda: bare(2.0, x, 3.0, y, out),
-        "generated": lambda: generated(2.0, x, 3.0, y, out),
-        "generated, kwargs, by position": lambda: keyword(2.0, x, 3.0, y, out),
-        "generated, kwargs, by keyword": lambda: keyword(alpha=2.0, x=x, beta=3.0, y=y, out=out),
-        "cute.compile, by position": lambda: jit(2.0, x, 3.0, y, out),
-        "cute.compile, by keyword": lambda: jit(alpha=2.0, x=x, beta=3.0, y=y, out=out),
+        "bare": timer(bare, by_position),
+        "generated": timer(generated, by_position),
+        "generated, kwargs, by position": timer(keyword, by_position),
+        "generated, kwargs, by keyword": timer(keyword, by_keyword),
+        "cute.compile, by position": timer(jit, by_position),
+        "cute.compile, by keyword": timer(jit, by_keyword),
     }
 
 
@@ -73,11 +80,8 @@ def measure() -> dict[str, Any]:
     return {"unit": "ns a call: lower quartile, median, upper quartile", "cost": costs, "ratio": ratios}
 
 
-def _round(timed: dict[str, Callable[[], object]], shift: int) -> dict[str, float]:
+def _round(timed: dict[str, timeit.Timer], shift: int) -> dict[str, float]:
     """Time each candidate once, beginning with another one every round."""
     names = list(timed)
     start = shift % len(names)
-    order = names[start:] + names[:start]
-    return {
-        name: timeit.timeit(timed[name], timer=time.thread_time, number=CALLS) / CALLS * 1e9 for name in order
-    }
+    return {name: timed[name].timeit(CALLS) / CALLS * 1e9 for name in names[start:] + names[:start]}
