@@ -378,3 +378,14 @@ def test_a_folder_without_permission_is_known_to_be_unwritable(
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may do anything
     with pytest.raises(StubgenError, match="Permission denied"):
         package.require_writable(tmp_path)
+
+
+def test_a_second_package_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    library = Library("first", (), Versions("1", "2", "3", "4"), {})
+    files = {"first/manifest.json": manifest.encode(library, {})}
+    package.commit(tmp_path, "first", files)
+    with pytest.raises(StubgenError) as raised:
+        package.commit(tmp_path, "second", {"second/manifest.json": b"{}"})
+    (found,) = raised.value.problems
+    assert (found.code, "first" in found.message, "--output" in found.remedy) == ("CS503", True, True)
+    assert not (tmp_path / "second").exists()
