@@ -1,4 +1,4 @@
-"""A DSL that is missing, or other than what the tool knows: brought about by hooks as the interpreter starts."""
+"""A DSL that is missing, or other than what the tool knows: brought about as the interpreter starts."""
 
 from __future__ import annotations
 
