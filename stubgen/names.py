@@ -42,6 +42,9 @@ _OTHERS_NAMESPACES = frozenset({"main", "std", "tvm"})
 
 _MODULE_ATTRIBUTES = frozenset({"annotations"})
 
+USED_BY_HEADERS = frozenset({"StreamGuard", "load_library", "register_functions", "set_stream", "take_error"})
+"""What the generated headers define in the package's namespace beside the kernels."""
+
 
 def is_reserved_in_c(name: str) -> bool:
     """Tell whether C or C++ keeps a name for itself."""
@@ -73,6 +76,8 @@ def why_no_kernel(name: str) -> str | None:
         return "a header of the C library may define a macro of that name"
     if name in _USED_BY_STUBS or name in _MODULE_ATTRIBUTES:
         return "the generated stubs use it"
+    if name in USED_BY_HEADERS:
+        return "the generated headers use it"
     if name.startswith("_"):
         return "a leading underscore would make it private"
     return None

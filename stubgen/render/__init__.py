@@ -2,12 +2,13 @@
 
 Each renderer is a function from a :class:`~stubgen.model.Library` to ``{relative path: text}``; none touches
 the disk. Templates hold the shape of a file; types, signatures and documentation are printed by
-the small functions of ``python_types``, ``cpp_types``, ``documentation`` and ``layout``.
+the small functions of ``python_types``, ``cpp_types``, ``c_values``, ``documentation`` and ``layout``.
 """
 
 from __future__ import annotations
 
 from stubgen.model import Library
+from stubgen.render.c import c_headers
 from stubgen.render.cpp import cpp_headers
 from stubgen.render.project import project_files
 from stubgen.render.python import python_package
@@ -17,4 +18,9 @@ __all__ = ["render"]
 
 def render(library: Library) -> dict[str, str]:
     """Give every text file of the generated package, by path relative to the output folder."""
-    return {**python_package(library), **cpp_headers(library), **project_files(library)}
+    return {
+        **python_package(library),
+        **cpp_headers(library),
+        **c_headers(library),
+        **project_files(library),
+    }

@@ -22,10 +22,10 @@ _TRUE_OF_ALL = (
 )
 
 
-def file_comment(text: str) -> list[str]:
+def file_comment(text: str, facts: Sequence[str] = _TRUE_OF_ALL) -> list[str]:
     """Say what a header holds, and what is true of all functions in it."""
     lines, _ = _split(text.splitlines(), set())
-    return _marked(["@file", *lines, "", *_TRUE_OF_ALL])
+    return _marked(["@file", *lines, "", *(line for fact in facts for line in wrapped(fact, width=_WIDTH))])
 
 
 def struct_comment(struct: Struct) -> tuple[list[str], dict[str, list[str]]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from stubgen.model import Library, Module, Parameter, Record, Slot, TupleSlot
+from stubgen.names import USED_BY_HEADERS
 from stubgen.render import cpp_types
 from stubgen.signatures import admits
 
@@ -53,7 +54,7 @@ def library_structs(library: Library) -> dict[str, ModuleStructs]:
     differently, because it was compiled with another pattern of ``None`` or belongs to another module, has
     the name of the first kernel that takes it appended.
     """
-    taken = {kernel.name for kernel in library.kernels}
+    taken = {*USED_BY_HEADERS, *(kernel.name for kernel in library.kernels)}
     structs: dict[str, ModuleStructs] = {}
     for module in library.modules:
         structs[module.name] = _module_structs(module, taken)

@@ -44,6 +44,15 @@ def cpp_call(head: str, arguments: Sequence[str]) -> str:
     return f"  {head}(\n{_cpp_lines(filled, indent=6)}"
 
 
+def c_array(head: str, items: Sequence[str]) -> str:
+    """Lay out the definition of an array in the body of a C or C++ function."""
+    line = f"  {head} = {{{', '.join(items)}}};"
+    if len(line) <= WIDTH:
+        return line
+    lines = "".join(f"      {item},\n" for item in items)
+    return f"  {head} = {{\n{lines}  }};"
+
+
 def cpp_declaration(text: str) -> str:
     """Lay out a declaration of C or C++, on two lines if one is too short for it."""
     return _cpp_lines([text], indent=0)

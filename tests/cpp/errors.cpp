@@ -1,7 +1,9 @@
 // Arguments that compile and do not fit: what a program catches, and what it reads there.
 #include <cute_kernels.hpp>
+#include <cute_kernels/runtime.hpp>
 
 #include <string>
+#include <type_traits>
 
 #include "tensors.hpp"
 
@@ -24,9 +26,31 @@ void expect_error(const char* kind, std::initializer_list<const char*> parts, Ca
   EXPECT(thrown);
 }
 
+/// Guards set a stream for one device, and put back what was there, also when an error passes them.
+void expect_guards_to_restore() {
+  const auto stream_of = [](int device) { return TVMFFIEnvGetStream(kDLCUDA, device); };
+  int first, second;
+  {
+    const ck::StreamGuard outer(DLDevice{kDLCUDA, 0}, &first);
+    EXPECT(stream_of(0) == &first && stream_of(1) == nullptr);
+    Borrowed<float> two({1, 2}), three = output(3);
+    expect_error("ValueError", {"host_add_constant"}, [&] {
+      const ck::StreamGuard inner(DLDevice{kDLCUDA, 0}, &second);
+      EXPECT(stream_of(0) == &second);
+      ck::host_add_constant(two, three, 1);
+    });
+    EXPECT(stream_of(0) == &first);
+  }
+  EXPECT(stream_of(0) == nullptr);
+}
+
 }  // namespace
 
+static_assert(!std::is_copy_constructible_v<ck::StreamGuard>);
+static_assert(!std::is_invocable_v<ck::StreamGuard, void*>);
+
 void expect_errors() {
+  expect_guards_to_restore();
   Borrowed<float> two({1, 2}), three = output(3);
   Borrowed<double> doubles = output<double>(2);
   expect_error("ValueError", {"host_add_constant", "b.shape[0]"},

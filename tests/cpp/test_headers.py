@@ -8,16 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpp.compilers import CLANG, GCC, Compiler
+from tests.cpp.compilers import CLANG, GCC, NVCC, SANITIZERS, Compiler
 
 HERE = Path(__file__).parent
 COMPILERS = [GCC, CLANG]
 STANDARDS = ["c++17", "c++20"]
-
-
-@pytest.fixture(scope="session")
-def package(generated: Path) -> Path:
-    return generated / "cute_kernels"
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +50,11 @@ def test_headers_can_be_included_again_and_in_any_order(
     compiler.compile(source, standard=standard, include=package / "include")
 
 
+def test_cuda_files_can_include_them(package: Path, headers: list[str], tmp_path: Path) -> None:
+    source = written(tmp_path / "all.cu", ["cute_kernels.h", *headers])
+    NVCC.compile(source, standard="c++17", include=package / "include")
+
+
 @pytest.mark.parametrize(("compiler", "standard"), [(GCC, "c++17"), (CLANG, "c++20")], ids=str)
 def test_every_argument_arrives_and_errors_are_thrown(
     package: Path, compiler: Compiler, standard: str, tmp_path: Path
@@ -64,6 +64,15 @@ def test_every_argument_arrives_and_errors_are_thrown(
     library = package / "lib" / "libcute_kernels.so"
     program = tmp_path / "program"
     compiler.build(program, sources, library, standard=standard, include=package / "include")
+    done = subprocess.run([program], check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_sanitizers_find_nothing(package: Path, tmp_path: Path) -> None:
+    sources = [HERE / "calls.cpp", HERE / "errors.cpp"]
+    library, include = package / "lib" / "libcute_kernels.so", package / "include"
+    program = tmp_path / "program"
+    GCC.build(program, sources, library, standard="c++17", include=include, options=SANITIZERS)
     done = subprocess.run([program], check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
 

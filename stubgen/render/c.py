@@ -1,0 +1,136 @@
+"""The C headers: one for each module, one for what these share, and one that includes all modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from stubgen.model import Kernel, Library, Module, TupleSlot
+from stubgen.render import c_values, cpp_comments
+from stubgen.render.c_values import Packing, Value
+from stubgen.render.cpp_structs import ModuleStructs, Struct, library_structs
+from stubgen.render.layout import c_array, cpp_call, cpp_declaration, cpp_head
+from stubgen.render.templates import fill
+
+_HEADERS = {"INFINITY": "math.h", "NAN": "math.h"}
+"""What generated code may use beyond the header that all share, and where that comes from."""
+
+_TRUE_OF_ALL = (
+    "Every function returns 0, or another value if an argument does not fit or CUDA reports an error; then "
+    "{package}_take_error tells which.",
+    "Nothing is allocated and no argument is kept.",
+    "A DLTensor needs its strides set, as DLPack demands since version 1.2.",
+)
+
+
+@dataclass(frozen=True)
+class _Struct:
+    """A struct, ready to be put into a header."""
+
+    name: str
+    comment: list[str]
+    members: list[_Member]
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A member of a struct, ready to be put into it."""
+
+    comment: list[str]
+    declaration: str
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function, ready to be put into a header."""
+
+    entry_point: str
+    comment: list[str]
+    head: str
+    body: list[str]
+
+
+def c_headers(library: Library) -> dict[str, str]:
+    """Give every C header, by path relative to the output folder."""
+    package = library.package
+    structs = library_structs(library)
+    headers = {f"{package}/{m.name.replace('.', '/')}.h": m for m in library.modules}
+    files = {
+        **{path: _header(library, m, structs[m.name]) for path, m in headers.items()},
+        f"{package}/runtime.h": fill("runtime.h.j2", package=package),
+        f"{package}/runtime.hpp": fill("runtime.hpp.j2", package=package),
+        f"{package}.h": fill("umbrella.h.j2", headers=headers),
+    }
+    return {f"{package}/include/{path}": text for path, text in files.items()}
+
+
+def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
+    package = library.package
+    functions = [_function(kernel, structs, package) for kernel in module.kernels]
+    code = "\n".join(line for function in functions for line in function.body)
+    facts = [fact.format(package=package) for fact in _TRUE_OF_ALL]
+    return fill(
+        "module.h.j2",
+        package=package,
+        module=module,
+        comment=cpp_comments.file_comment(module.doc or f"Kernels of {module.source}.", facts),
+        structs=[_struct(slot, struct, structs.of, package) for slot, struct in _once(structs.of)],
+        functions=functions,
+        includes=sorted({"stdint.h", *(header for use, header in _HEADERS.items() if use in code)}),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Structs
+
+
+def _once(structs: Mapping[TupleSlot, Struct]) -> list[tuple[TupleSlot, Struct]]:
+    """Give each struct with one of the places that take it, in the order in which they have to be defined."""
+    slots: dict[str, TupleSlot] = {}
+    for slot, struct in structs.items():
+        slots.setdefault(struct.name, slot)
+    return [(slot, structs[slot]) for slot in slots.values()]
+
+
+def _struct(slot: TupleSlot, struct: Struct, structs: Mapping[TupleSlot, Struct], package: str) -> _Struct:
+    comment, told = cpp_comments.struct_comment(struct)
+    fields = {struct.fields[member.index]: told.get(member.name, []) for member in struct.members}
+    members = [
+        _Member(fields.get(value.path, []), f"{value.declaration(package, structs)};")
+        for value in c_values.members(slot, structs)
+    ]
+    return _Struct(f"{package}_{struct.name}", comment, members)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Functions
+
+
+def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
+    symbol = kernel.linker_symbol(package)
+    parts = [part for p in kernel.parameters for part in c_values.taken_apart(p, structs.of)]
+    values = c_values.arguments(parts)
+    declared = [value.declaration(package, structs.of) for value in values]
+    return _Function(
+        entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);"),
+        comment=cpp_comments.function_comment(
+            msgspec.structs.replace(kernel, parameters=tuple(parts)),
+            {part.name: part.name for part in parts} | {value.path: value.name for value in values},
+            structs.of,
+        ),
+        head=cpp_head(f"static inline int {package}_{kernel.name}", declared or ["void"]),
+        body=_body(kernel, symbol, values, structs, package),
+    )
+
+
+def _body(
+    kernel: Kernel, symbol: str, values: list[Value], structs: ModuleStructs, package: str
+) -> list[str]:
+    packing = Packing(package, c_values.texts(values, structs.of))
+    packed = [packing.value(p.name, p.slot) for p in kernel.parameters]
+    passed, count = ("ffi_arguments", len(packed)) if packed else ("NULL", 0)
+    array = [c_array(f"const TVMFFIAny {passed}[]", packed)] if packed else []
+    call = cpp_call(f"return {package}__call", [symbol, passed, str(count)])
+    return [*packing.statements, *array, call]

@@ -1,0 +1,198 @@
+"""What a C caller passes for each slot, and how it is packed into what the compiled function takes.
+
+A compiled function takes an array of ``TVMFFIAny``. Tuples and shapes are objects of tvm-ffi's there, whose
+layout is public (``TVMFFISeqCell`` and ``TVMFFIShapeCell`` in ``tvm/ffi/c_api.h``), so that they are put
+together on the stack. The compiled functions read them and keep nothing: tried with DSL 4.8.1, they take a
+view of a tensor inside of a tuple too, and count no references.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stubgen.model import (
+    ConstantSlot,
+    NoneSlot,
+    Parameter,
+    ScalarSlot,
+    ShapeSlot,
+    Slot,
+    TensorSlot,
+    TupleSlot,
+)
+from stubgen.render import cpp_types
+from stubgen.render.cpp_structs import Struct
+from stubgen.render.cpp_types import is_hidden
+from stubgen.render.layout import c_array
+
+_LOCALS = "ffi_"
+"""How the names of variables in functions begin."""
+_NAMES_IN_BODIES = {"DLTensor", "TVMFFIAny", "INT64_MIN", "INFINITY", "NAN", "bool", "false", "true"}
+_SCALARS = {"bool": "bool", "float64": "double", "uint64": "uint64"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something that a caller passes: an argument, or a member of a struct."""
+
+    path: str
+    """The way to it in Python, as in ``operands[1][0]``."""
+    name: str
+    """In C."""
+    slot: Slot
+
+    def declaration(self, package: str, structs: Mapping[TupleSlot, Struct]) -> str:
+        """Declare a parameter or a member to hold it."""
+        return f"{_type(self.slot, package, structs)} {self.name}"
+
+
+def taken_apart(parameter: Parameter, structs: Mapping[TupleSlot, Struct]) -> Iterator[Parameter]:
+    """Take tuples apart that have no struct, for which C has no type; each part is named by its path."""
+    slot = parameter.slot
+    if not isinstance(slot, TupleSlot) or slot in structs or is_hidden(slot):
+        yield parameter
+        return
+    for step, item in _steps(slot):
+        yield from taken_apart(Parameter(parameter.name + step, item), structs)
+
+
+def arguments(parts: Sequence[Parameter]) -> list[Value]:
+    """Give what callers pass for parameters that have been taken apart; hidden ones are left out."""
+    return _named([(part.name, part.slot) for part in parts if not is_hidden(part.slot)])
+
+
+def members(slot: TupleSlot, structs: Mapping[TupleSlot, Struct]) -> list[Value]:
+    """Give the members of a record's struct; their paths start at the record."""
+    parts = [
+        part
+        for name, item in zip(structs[slot].fields, slot.items, strict=True)
+        for part in taken_apart(Parameter(name, item), structs)
+    ]
+    return arguments(parts)
+
+
+def _named(parts: Sequence[tuple[str, Slot]]) -> list[Value]:
+    """Name what is passed so that C accepts the names and no two are the same."""
+    paths = [path for path, _ in parts]
+    names: list[str] = []
+    for path in paths:
+        name = re.sub(r"\]?[\[.]", "_", path).rstrip("]")
+        while name in names or (name != path and name in paths):
+            name += "_"
+        names.append(name)
+    taken = _NAMES_IN_BODIES.union(name for name in names if name.startswith(_LOCALS))
+    spelled = cpp_types.parameter_names(names, taken)
+    return [Value(path, name, slot) for (path, slot), name in zip(parts, spelled, strict=True)]
+
+
+def _steps(slot: TupleSlot) -> Iterator[tuple[str, Slot]]:
+    steps = [f".{name}" for name in slot.fields] or [f"[{index}]" for index in range(len(slot.items))]
+    yield from zip(steps, slot.items, strict=True)
+
+
+def _type(slot: Slot, package: str, structs: Mapping[TupleSlot, Struct]) -> str:
+    match slot:
+        case TensorSlot():
+            return "const DLTensor*"
+        case ScalarSlot(dtype=dtype):
+            return cpp_types.scalar_type(dtype).removeprefix("std::")
+        case ShapeSlot():
+            return "const int64_t*"
+        case TupleSlot():
+            return f"{package}_{structs[slot].name}"
+        case _:
+            return "void*"
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Packing
+
+
+@dataclass
+class Packing:
+    """Packs the arguments of one function.
+
+    Attributes
+    ----------
+    package : str
+        Its helpers in C begin with this name and two underscores.
+    texts : mapping
+        By path, the expressions for what callers pass.
+    statements : list of str
+        What the expressions refer to: the tuples and shapes on the stack, inner ones first.
+    """
+
+    package: str
+    texts: Mapping[str, str]
+    statements: list[str] = field(default_factory=list[str])
+    _objects: int = 0
+
+    def value(self, path: str, slot: Slot) -> str:
+        """Give the expression for the argument, or the part of one, at a path."""
+        match slot:
+            case NoneSlot():
+                return self._helper("none")
+            case ConstantSlot(value=value):
+                return self._constant(value)
+            case TensorSlot():
+                return self._helper("tensor", self.texts[path])
+            case ScalarSlot(dtype=dtype):
+                return self._helper(_scalar_helper(dtype), self.texts[path])
+            case ShapeSlot(extents=extents):
+                return self._object("shape", f"{self.texts[path]}, {len(extents)}")
+            case TupleSlot(items=items):
+                return self._tuple([self.value(path + step, item) for step, item in _steps(slot)], len(items))
+            case _:
+                return self._helper("pointer", self.texts[path])
+
+    def _tuple(self, items: list[str], size: int) -> str:
+        if not items:
+            return self._object("tuple", "NULL, 0")
+        name = f"{_LOCALS}items_{self._objects + 1}"
+        self.statements.append(c_array(f"TVMFFIAny {name}[]", items))
+        return self._object("tuple", f"{name}, {size}")
+
+    def _object(self, kind: str, arguments: str) -> str:
+        self._objects += 1
+        name = f"{_LOCALS}{kind}_{self._objects}"
+        made = f"{self.package}__make_{kind}({arguments})"
+        self.statements.append(f"  {self.package}__{kind} {name} = {made};")
+        return self._helper("object", f"&{name}.header")
+
+    def _constant(self, value: float) -> str:
+        if isinstance(value, bool):
+            return self._helper("bool", "true" if value else "false")
+        kind = "int" if isinstance(value, int) else "double"
+        return self._helper(kind, _literal(value))
+
+    def _helper(self, name: str, argument: str = "") -> str:
+        return f"{self.package}__{name}({argument})"
+
+
+def texts(values: Sequence[Value], structs: Mapping[TupleSlot, Struct]) -> dict[str, str]:
+    """Say for each path how a function's body refers to it, members of structs included."""
+    found: dict[str, str] = {}
+    for value in values:
+        found[value.path] = value.name
+        if isinstance(value.slot, TupleSlot):
+            inner = texts(members(value.slot, structs), structs)
+            found |= {f"{value.path}.{path}": f"{value.name}.{text}" for path, text in inner.items()}
+    return found
+
+
+def _scalar_helper(dtype: str) -> str:
+    if dtype in _SCALARS:
+        return _SCALARS[dtype]
+    return "int" if dtype.startswith(("int", "uint")) else "double"
+
+
+def _literal(value: float) -> str:
+    """Write a constant of a record; C++ writes it with ``std::numeric_limits`` where it is extreme."""
+    if value == -(2**63):
+        return "INT64_MIN"
+    text = repr(value)
+    if text in {"inf", "-inf", "nan"}:
+        return text.replace("inf", "INFINITY").replace("nan", "NAN")
+    return text
