@@ -241,6 +241,63 @@ def _row_sums(x: cute.Tensor, out: cute.Tensor):
         out[i] = total
 
 
+@cute.jit
+def _scale_add(
+    x: cute.Tensor,
+    factor: cutlass.Float64,
+    negate: cutlass.Constexpr[bool],
+    bias: cute.Tensor | None,
+    out: cute.Tensor,
+):
+    """out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+
+    Parameters
+    ----------
+    x
+        Input.
+    factor
+        What every element is multiplied with, in the type of ``x``.
+    negate
+        Whether the sign of the result is changed.
+    bias
+        What is added to each element, if anything.
+    out
+        Output; may be the same memory as an input.
+    """
+    factor = x.element_type(factor)
+    for i in range(out.shape[0]):
+        value = factor * x[i]
+        if cutlass.const_expr(bias is not None):
+            value += bias[i]
+        if cutlass.const_expr(negate):
+            value = -value
+        out[i] = value
+
+
+@cute.jit
+def _activated_row_sums(x: cute.Tensor, kind: cutlass.Constexpr[str], out: cute.Tensor):
+    """out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+
+    Parameters
+    ----------
+    x
+        Input.
+    kind
+        The activation: "identity", "square" or "cube".
+    out
+        Output.
+    """
+    power = {"identity": 1, "square": 2, "cube": 3}[kind]
+    for i in range(out.shape[0]):
+        total = out.element_type(0)
+        for j in cutlass.range_constexpr(x.shape[1]):
+            value = x[i, j]
+            for _ in cutlass.range_constexpr(power - 1):
+                value *= x[i, j]
+            total += value * (j + 1)
+        out[i] = total
+
+
 class HostPolynomial:
     """A polynomial whose coefficients are frozen into the compiled function.
 
@@ -308,4 +365,23 @@ def host_row_sums(dtype, columns):
         _row_sums,
         x=sg.tensor(dtype, rows, columns, device="cpu"),
         out=sg.tensor(dtype, rows, device="cpu"),
+    )
+
+
+@sg.family(dtype=[cutlass.Float32, cutlass.Float64], negate=[False, True], bias=[False, True])
+def host_scale_add(dtype, negate, bias):
+    """Variants that differ in dtype, in a constant argument, and in whether there is a bias."""
+    x = sg.tensor(dtype, sg.dim("n"), device="cpu")
+    return sg.kernel(_scale_add, x=x, negate=negate, bias=x if bias else None, out=x)
+
+
+@sg.family(kind=["identity", "square", "cube"], columns=[2, 3])
+def host_activate(kind, columns):
+    """Variants that differ in a constant argument that is a string, and in a fixed extent."""
+    rows = sg.dim("rows")
+    return sg.kernel(
+        _activated_row_sums,
+        x=sg.tensor(cutlass.Float32, rows, columns, device="cpu"),
+        kind=kind,
+        out=sg.tensor(cutlass.Float32, rows, device="cpu"),
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
@@ -115,6 +117,49 @@ def gemm(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Give a @ b.T, and the sum of the magnitudes that each element is the sum of."""
     a, b = a.double(), b.double()
     return a @ b.T, a.abs() @ b.abs().T
+
+
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "none": lambda x: x,
+    "relu": torch.relu,
+    "gelu": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+}
+
+
+class Attended(NamedTuple):
+    """What attention gives in float64, and what its errors are relative to."""
+
+    out: torch.Tensor
+    """(batch, seqlen_q, heads, head_dim); zeros for a query that sees no key."""
+    lse: torch.Tensor
+    """(batch, heads, seqlen_q); -inf for a query that sees no key."""
+    out_scale: torch.Tensor
+    """Magnitudes that each element of ``out`` is the sum of."""
+    score_scale: float
+    """Magnitudes that the largest score is the sum of."""
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, causal: bool) -> Attended:
+    """Attend to (batch, seqlen, heads, head_dim); causal means that last query and last key are level."""
+    q, k, v = (x.double().transpose(1, 2) for x in (q, k, v))
+    if k.shape[1]:
+        k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    queries, keys = q.shape[2], k.shape[2]
+    visible = torch.ones(queries, keys, dtype=torch.bool, device=q.device)
+    if causal:
+        visible = visible.tril(keys - queries)
+    scores = (scale * q @ k.mT).masked_fill(~visible, -torch.inf)
+    lse = scores.logsumexp(-1)
+    weights = (scores - lse[..., None]).exp().masked_fill(~visible, 0.0)
+    # A weight below the smallest normal float16 is rounded as that is.
+    out_scale = (weights + 2.0**-15 * visible) @ v.abs()
+    magnitudes = abs(scale) * q.abs() @ k.abs().mT
+    return Attended(
+        (weights @ v).transpose(1, 2),
+        lse,
+        out_scale.transpose(1, 2),
+        magnitudes.max().item() if magnitudes.numel() else 0.0,
+    )
 
 
 def moving_average(signal: torch.Tensor, gain: float, width: int) -> torch.Tensor:

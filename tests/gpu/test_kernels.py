@@ -275,21 +275,57 @@ GEMM_SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", GEMM_SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+each_gemm = pytest.mark.parametrize("shape", GEMM_SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+each_activation = pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
+
+
+@each_gemm
+@each_activation
 @pytest.mark.parametrize("out", ["same", "float32"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_gemm(library, memory, comparison, dtype, out, shape):
+def test_gemm(library, memory, comparison, dtype, out, activation, shape):
     m, n, k = shape
     dtype = getattr(torch, dtype)
-    out_dtype = dtype if out == "same" else torch.float32
     a, b = memory.randn(m, k, dtype=dtype), memory.randn(n, k, dtype=dtype)
-    c = memory.output(m, n, dtype=out_dtype)
-    _member(library("gemm"), "gemm", dtype, out_dtype)(a, b, c)
-    want, scale = reference.gemm(a, b)
-    # Tensor cores cut off, rather than round, what they add to the accumulator, once per 8 of k.
-    bound = UNIT_ROUNDOFF[out_dtype] + (k / 8 + 8) * 2 * FLOAT32
-    name = f"{_label(dtype)}->{_label(out_dtype)}"
-    comparison.check("gemm", c, want, bound=bound, scale=scale, dtype=name)
+    c = memory.output(m, n, dtype=dtype if out == "same" else torch.float32)
+    library("gemm").gemm(a, b, c, activation)
+    _check_gemm(comparison, a, b, c, activation)
+
+
+@each_gemm
+@each_activation
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gemm_with_column_major_b(library, memory, comparison, dtype, activation, shape):
+    m, n, k = shape
+    n = (n + 7) // 8 * 8
+    if not n:
+        pytest.skip("torch gives an empty matrix the strides (1, 1), so it is neither row- nor column-major")
+    dtype = getattr(torch, dtype)
+    a, b = memory.randn(m, k, dtype=dtype), memory.randn(k, n, dtype=dtype).T
+    c = memory.output(m, n, dtype=dtype)
+    library("gemm").gemm(a, b, c, activation)
+    _check_gemm(comparison, a, b, c, activation)
+
+
+@each_activation
+def test_no_activation_hides_what_is_not_a_number(library, memory, activation):
+    x = torch.ones(2, 8, dtype=torch.half)
+    x[1, 3] = torch.nan
+    a, b, c = memory.input(x), memory.randn(16, 8, dtype=torch.half), memory.output(2, 16)
+    library("gemm").gemm(a, b, c, activation)
+    assert c[0].isfinite().all()
+    assert c[1].isnan().all()
+
+
+def _check_gemm(comparison, a, b, c, activation):
+    product, scale = reference.gemm(a, b)
+    # Tensor cores cut off, rather than round, what they add to the accumulator, once per 8 of k. No
+    # activation is steeper than 1.13, and what rounds in it adds less than 8 roundings.
+    bound = UNIT_ROUNDOFF[c.dtype] + 1.13 * (a.shape[1] / 8 + 16) * 2 * FLOAT32
+    name = f"{_label(a.dtype)}->{_label(c.dtype)}"
+    kernel = "gemm" if activation == "none" else f"gemm {activation}"
+    want = reference.ACTIVATIONS[activation](product)
+    comparison.check(kernel, c, want, bound=bound, scale=scale, dtype=name)
 
 
 # -----------------------------------------------------------------------------------------------
@@ -305,7 +341,7 @@ def test_misaligned_rows_are_refused(library):
 def test_rows_of_a_length_that_vectors_do_not_divide_are_refused(library):
     a, c = torch.zeros(16, 12, device="cuda").half(), torch.zeros(16, 16, device="cuda").half()
     with pytest.raises(ValueError, match="divisible by 8"):
-        library("gemm").gemm__float16_float16(a, a, c)
+        library("gemm").gemm(a, a, c, "none")
 
 
 # -----------------------------------------------------------------------------------------------
