@@ -143,8 +143,7 @@ class Attention:
 
         smem = cutlass.utils.SmemAllocator()
         # Swizzled, so that the 8 rows that ldmatrix reads at a time lie in different banks. The
-        # allocator's swizzle is of byte addresses: it permutes the 16-byte vectors in 128 bytes of
-        # a row by the row's number, whose lowest bit in an address is that of a row's length.
+        # allocator's swizzle is of byte addresses: it permutes the 16-byte vectors of a row.
         swizzle = cute.make_swizzle(3, 4, {64: 3, 128: 4}[head_dim])
         smem_q, smem_k, smem_v = (
             smem.allocate_tensor(
@@ -162,7 +161,7 @@ class Attention:
         from_q = copier.partition_S(cute.local_tile(q, tile_q, (tile, 0)))
         from_k = copier.partition_S(cute.local_tile(k, tile_k, (None, 0)))
         from_v = copier.partition_S(cute.local_tile(v, tile_k, (None, 0)))
-        into_q, into_k, into_v = (copier.partition_D(ring) for ring in (smem_q, smem_k, smem_v))
+        into_q, into_k, into_v = (copier.partition_D(buffer) for buffer in (smem_q, smem_k, smem_v))
         rows_q = copier.partition_S(cute.make_identity_tensor(tile_q))
         rows_k = copier.partition_S(cute.make_identity_tensor(tile_k))
 
