@@ -12,6 +12,7 @@ from stubgen.declare import (
     kernel,
     pointer,
     stream,
+    target_arch,
     tensor,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "kernel",
     "pointer",
     "stream",
+    "target_arch",
     "tensor",
 ]
 

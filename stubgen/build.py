@@ -11,33 +11,34 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Protocol
 
 import platformdirs
 
-from stubgen import __version__, config, discovery, link, manifest, names, package, signatures
+from stubgen import (
+    __version__,
+    archs,
+    compilation,
+    config,
+    discovery,
+    dispatch,
+    link,
+    manifest,
+    package,
+    signatures,
+)
+from stubgen.compilation import Built, Progress
 from stubgen.compiler import pool
-from stubgen.compiler.jobs import Compiled, Declared, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import Compiled, Settings
 from stubgen.config import Config
-from stubgen.diagnostics import Problem, StubgenError, in_order, problem, raise_if_any
-from stubgen.model import Kernel, Library, Module, Record, Versions
+from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.model import Family, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
-from stubgen.render import render
+from stubgen.render import dispatcher, render
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
-
-
-class Progress(Protocol):
-    """What the pipeline tells whoever watches it."""
-
-    def phase(self, title: str, total: int) -> None:
-        """Begin a phase of this many steps."""
-
-    def step(self, what: str) -> None:
-        """Finish a step of the phase."""
 
 
 class Silent:
@@ -100,25 +101,22 @@ def _build(
     compiler = toolchain(settings.toolchain)
     versions = _versions(compiler)  # asks the toolchain, so that a broken one is found first
     modules = _kernel_modules(project, settings)
-    arch = _arch(settings)
-    profile = config.device_profile(settings, arch) if arch else None
-    named_archs = tuple(dict.fromkeys((*settings.archs, *settings.devices)))
-    worker_settings = Settings(str(project), arch, profile, str(_log_folder(project)), named_archs)
-    with (
-        tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch,
-        pool.workers(worker_settings, jobs) as workers,
-    ):
-        compiled, warnings = _compile(modules, workers, Path(scratch), arch, progress)
-        if not any(compiled.values()):
+    targets = _targets(project, settings)
+    with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
+        built, warnings = compilation.compile_modules(
+            modules, targets, settings.package, Path(scratch), jobs, progress
+        )
+        if not any(built.values()):
             raise StubgenError(discovery.no_kernels(modules, ", ".join(settings.kernels)))
         library = Library(
             settings.package,
-            _modules(modules, compiled, arch),
+            _modules(modules, built),
             versions,
-            {arch: profile} if arch and profile else {},
+            {target.arch: target.profile for target in targets if target.arch and target.profile},
         )
-        shared = _link(library, compiler, settings, Path(scratch), jobs, progress)
-        _read_back(library, shared, workers, settings)
+        _require_distinct_symbols(library)
+        shared = _link(library, built, compiler, settings, Path(scratch), jobs, progress)
+        _read_back(library, shared, settings)
         files = {path: text.encode() for path, text in render(library).items()}
         files[f"{settings.package}/lib/{shared.name}"] = shared.read_bytes()
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(library, files)
@@ -135,14 +133,34 @@ def _kernel_modules(project: Path, settings: Config) -> tuple[discovery.KernelMo
     return discovery.require_kernels(found, ", ".join(settings.kernels))
 
 
-def _arch(settings: Config) -> str | None:
-    """Choose the architecture: the configuration's, or else that of the GPU in this machine.
+def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
+    """Set up one kind of worker for each architecture: the configuration's, or that of this machine's GPU.
 
-    ``None`` is enough for functions without device code; the first one that has some is refused then.
+    Without any, there is one for functions without device code; a kernel that has some is refused then.
     """
-    if len(settings.archs) > 1:
-        raise StubgenError(problem("CS107", archs=", ".join(settings.archs)))
-    return settings.archs[0] if settings.archs else pool.detect_arch()
+    names: list[str | None] = [*_in_order_of_preference(settings.archs)] or [pool.detect_arch()]
+    named = tuple(dict.fromkeys((*settings.archs, *settings.devices)))
+    logs = str(_log_folder(project))
+    return tuple(
+        Settings(str(project), arch, config.device_profile(settings, arch) if arch else None, logs, named)
+        for arch in names
+    )
+
+
+def _in_order_of_preference(names: Sequence[str]) -> list[str]:
+    """Sort architectures, the one that is chosen last first; leave alone what the DSL will not know."""
+    known: dict[archs.Arch, str] = {}
+    unknown: list[str] = []
+    for name in names:
+        try:
+            arch = archs.parse(name)
+        except ValueError:
+            unknown.append(name)
+            continue
+        other = known.setdefault(arch, name)
+        if other != name:
+            raise StubgenError(problem("CS107", arch=name, other=other))
+    return [*(known[arch] for arch in sorted(known, key=archs.preference)), *unknown]
 
 
 def _log_folder(project: Path) -> Path:
@@ -185,91 +203,24 @@ def _installed(distribution: str, requirement: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Compiling
-
-
-def _compile(
-    modules: Sequence[discovery.KernelModule],
-    workers: pool.Pool,
-    scratch: Path,
-    arch: str | None,
-    progress: Progress,
-) -> tuple[dict[str, list[Compiled]], tuple[Problem, ...]]:
-    """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
-
-    What is wrong in some declarations does not keep the others from being compiled: one run reports all.
-    """
-    jobs = [_module_job(module) for module in modules]
-    progress.phase("Reading declarations", len(jobs))
-    expansions = workers.expand(jobs)
-    problems = [p for expansion in expansions for p in expansion.problems]
-    problems += _name_problems(d for expansion in expansions for d in expansion.declared)
-    misnamed = {p.kernel for p in problems if p.kernel is not None}
-    todo = [
-        (job, declared, str(scratch / f"{declared.name}.ll"))
-        for job, expansion in zip(jobs, expansions, strict=True)
-        for declared in expansion.declared
-        if declared.name not in misnamed
-    ]
-    progress.phase(f"Compiling for {arch}" if arch else "Compiling", len(todo))
-    outcomes = workers.compile(todo, lambda declared: progress.step(declared.name))
-    raise_if_any(problems + [p for outcome in outcomes for p in outcome.problems])
-    warnings = (warning for outcome in outcomes for warning in outcome.warnings)
-    return _by_module(jobs, todo, outcomes), in_order(warnings)
-
-
-def _module_job(module: discovery.KernelModule) -> ModuleJob:
-    import_name, root = discovery.import_name(module.path)
-    return ModuleJob(module.name, str(module.path), module.file, import_name, str(root))
-
-
-def _name_problems(declared: Iterable[Declared]) -> list[Problem]:
-    problems: list[Problem] = []
-    first: dict[str, Declared] = {}
-    for item in declared:
-        reason = names.why_no_kernel(item.name)
-        if reason:
-            problems.append(problem("CS212", place=item.place, kernel=item.name, reason=reason))
-        elif item.name in first:
-            place = first[item.name].place
-            problems.append(problem("CS213", place=item.place, kernel=item.name, first=place))
-        first.setdefault(item.name, item)
-    return problems
-
-
-def _by_module(
-    jobs: Sequence[ModuleJob],
-    todo: Sequence[tuple[ModuleJob, Declared, str]],
-    outcomes: Sequence[Outcome],
-) -> dict[str, list[Compiled]]:
-    compiled: dict[str, list[Compiled]] = {job.name: [] for job in jobs}
-    for (job, _, _), outcome in zip(todo, outcomes, strict=True):
-        if outcome.compiled is not None:
-            compiled[job.name].append(outcome.compiled)
-    return compiled
-
-
-# ---------------------------------------------------------------------------------------------------------
 # Binding
 
 
 def _modules(
-    modules: Sequence[discovery.KernelModule], compiled: dict[str, list[Compiled]], arch: str | None
+    modules: Sequence[discovery.KernelModule], built: Mapping[str, Sequence[Built]]
 ) -> tuple[Module, ...]:
-    return tuple(
-        Module(
-            name=module.name,
-            source=module.file,
-            kernels=tuple(_kernel(module.name, item, arch) for item in compiled[module.name]),
-            records=_records(compiled[module.name]),
-            doc=module.doc,
-        )
-        for module in modules
-        if compiled[module.name]
-    )
+    found: list[Module] = []
+    for module in modules:
+        kernels = tuple(_kernel(module.name, item) for item in built[module.name])
+        if kernels:
+            records = _records([item.compiled for item in built[module.name]])
+            families = dispatch.families(kernels)
+            found.append(Module(module.name, module.file, kernels, families, records, module.doc))
+    return tuple(found)
 
 
-def _kernel(module: str, compiled: Compiled, arch: str | None) -> Kernel:
+def _kernel(module: str, built: Built) -> Kernel:
+    compiled = built.compiled
     bound = signatures.bind(compiled.author, compiled.arguments)
     return Kernel(
         name=compiled.name,
@@ -281,8 +232,7 @@ def _kernel(module: str, compiled: Compiled, arch: str | None) -> Kernel:
         source=compiled.source,
         frozen=bound.frozen,
         env_streams=bound.env_streams,
-        has_device_code=compiled.has_device_code,
-        arch=arch if compiled.has_device_code else None,
+        archs=built.archs,
         options=compiled.options,
         variant=compiled.variant,
     )
@@ -304,12 +254,25 @@ def _records(compiled: Sequence[Compiled]) -> tuple[Record, ...]:
     return tuple(records.values())
 
 
+def _require_distinct_symbols(library: Library) -> None:
+    """Refuse names that only differ in what they are: a kernel called as another's build would be."""
+    first: dict[str, Kernel] = {}
+    for kernel in library.kernels:
+        for symbol in dispatcher.symbols(kernel, library.package):
+            other = first.setdefault(symbol, kernel)
+            if other is not kernel:
+                raise StubgenError(
+                    problem("CS213", place=kernel.place, kernel=kernel.name, first=other.place)
+                )
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Linking
 
 
 def _link(
     library: Library,
+    built: Mapping[str, Sequence[Built]],
     compiler: Toolchain,
     settings: Config,
     scratch: Path,
@@ -318,17 +281,10 @@ def _link(
 ) -> Path:
     progress.phase("Linking", 1)
     shared = link.link_library(
-        [
-            link.KernelIR(
-                kernel.name,
-                scratch / f"{kernel.name}.ll",
-                kernel.has_device_code,
-                alias=kernel.linker_symbol(library.package),
-            )
-            for kernel in library.kernels
-        ],
+        [ir for items in built.values() for item in items for ir in item.irs(library.package)],
         scratch / f"lib{library.package}.so",
-        exports=library.symbols,
+        exports=dispatcher.exports(library),
+        definitions=dispatcher.dispatcher(library),
         toolchain=compiler,
         host=HostTarget(settings.host),
         work=scratch,
@@ -338,23 +294,34 @@ def _link(
     return shared
 
 
-def _read_back(library: Library, shared: Path, workers: pool.Pool, settings: Config) -> None:
+def _read_back(library: Library, shared: Path, settings: Config) -> None:
     """Compare what was linked with what the compiler reported: symbols, architectures, signatures."""
     glibc = HostTarget(settings.host).glibc if settings.toolchain == "zig" else None  # only zig can choose
     link.verify_library(
         shared,
-        exports=library.symbols,
-        archs={kernel.name: kernel.arch for kernel in library.kernels},
+        exports=dispatcher.exports(library),
+        archs=[arch for kernel in library.kernels for arch in kernel.archs],
         glibc=glibc,
     )
-    stated = workers.stated_signatures(
-        str(shared), {kernel.name: len(kernel.parameters) for kernel in library.kernels}
-    )
+    expected = _expected_signatures(library)
+    stated = pool.stated_signatures(str(shared), {name: count for name, (count, *_) in expected.items()})
     raise_if_any(
-        problem("CS304", place=k.place, kernel=k.name, found=stated[k.name], expected=k.abi)
-        for k in library.kernels
-        if stated[k.name] != k.abi
+        problem("CS304", place=function.place, kernel=name, found=stated[name], expected=abi)
+        for name, (_, abi, function) in expected.items()
+        if stated[name] != abi
     )
+
+
+def _expected_signatures(library: Library) -> dict[str, tuple[int, str, Kernel | Family]]:
+    """Give, for each function of the library, the number of its parameters and its signature."""
+    expected: dict[str, tuple[int, str, Kernel | Family]] = {}
+    for kernel in library.kernels:
+        builds = (kernel.build_name(library.package, arch) for arch in kernel.archs)
+        for name in (kernel.name, *builds):
+            expected[name] = (len(kernel.parameters), kernel.abi, kernel)
+    for family in library.families:
+        expected[family.name] = (len(family.parameters), dispatch.stated(family), family)
+    return expected
 
 
 def default_jobs() -> int:

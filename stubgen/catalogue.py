@@ -55,10 +55,8 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "install it: pip install '{requirement}'",
     ),
     "CS107": Entry(
-        "several architectures are given: {archs}",
-        "give one, and generate a package for each, in a folder of its own: --arch sm_90a --package NAME "
-        "--output FOLDER",
-        "A generated package holds the code of one architecture, and a folder holds one package.",
+        "{arch} and {other} are the same architecture under two names",
+        "give it once",
     ),
     # CS2xx: discovery and declarations.
     "CS201": Entry(
@@ -137,8 +135,8 @@ A declaration is wrong in itself, or does not fit the function's signature.
     "CS216": Entry(
         "the family {family} leaves out every combination",
         "return stubgen.kernel(...) for at least one, or do not declare it",
-        "A function that returns nothing leaves its combination out. If that is meant, for one architecture "
-        "say, put the whole family under an if.",
+        "A function that returns nothing leaves its combination out. It may do so for some architectures, "
+        "but not for all that are built for.",
     ),
     "CS217": Entry(
         "{file} uses the compiler while it is imported: {reason}",
@@ -307,6 +305,26 @@ The items of `*args` become parameters of their own, which have no defaults.
 
     def f(x, scale: cutlass.Float32 = 1.0, *more): ...   # wrong
     def f(x, *more, scale: cutlass.Float32 = 1.0): ...   # right""",
+    ),
+    "CS237": Entry(
+        "{kernel} takes ({parameters}), and its family's {other} takes ({expected})",
+        "give all variants of a family the same parameters; one that is absent is compiled with None",
+        "A family is one function for its callers, whichever variant they get.",
+    ),
+    "CS238": Entry(
+        "{kernel} and {other} accept the same call of {family}: {reason}",
+        "narrow one of them, leave it out, or give it precedence: stubgen.kernel(..., priority=1)",
+        """\
+The variant for a call is found by its arguments. Where two accept the same, one has to be more specific, or
+has to have the higher priority.
+
+    x = sg.tensor(dtype, m, sg.dim("n", divisible_by=4))    # wrong together with the next: 12 fits both
+    x = sg.tensor(dtype, m, sg.dim("n", divisible_by=6))
+    x = sg.tensor(dtype, m, sg.dim("n", divisible_by=8))    # right together with the first: more specific""",
+    ),
+    "CS239": Entry(
+        "{kernel} is another function when it is built for {arch} than for {other}: {found}, and {expected}",
+        "declare the same arguments for all architectures, or give the two different names",
     ),
     # CS3xx: compilation.
     "CS301": Entry(

@@ -9,6 +9,7 @@ Anything that ``cute.compile`` takes as an argument may be used in place of the 
 
 from __future__ import annotations
 
+import enum
 import inspect
 import itertools
 import re
@@ -16,6 +17,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar, cast
+
+from stubgen.model import ChoiceValue
 
 Device: TypeAlias = Literal["cuda", "cpu"]
 
@@ -149,6 +152,8 @@ class Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     options: str
+    min_arch: str | None = None
+    priority: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +169,9 @@ class Declaration:
     """Makes the call; ``None`` for a combination that the family leaves out. Authors may return anything."""
     family: str | None = None
     labels: Mapping[str, str] | None = None
+    """By axis, what the value is called in the name."""
+    values: Mapping[str, ChoiceValue] | None = None
+    """By axis, what a caller passes for the value, should the axis become a selector."""
 
 
 class DeclarationError(ValueError):
@@ -174,16 +182,55 @@ class DeclarationError(ValueError):
 
 
 _declared: list[Declaration] = []
+_target: list[str | None] = [None]
+"""The last is the architecture that is being built for."""
 
 _Build = TypeVar("_Build", bound=Callable[..., "Call | None"])
 
 
-def kernel(fn: Any, /, *args: Any, options: str = "", **kwargs: Any) -> Call:
-    """Say what one member of a family compiles; takes what :func:`export` takes, but for the name."""
-    return Call(fn, args, kwargs, options)
+def kernel(
+    fn: Any,
+    /,
+    *args: Any,
+    options: str = "",
+    min_arch: str | None = None,
+    priority: int = 0,
+    **kwargs: Any,
+) -> Call:
+    """Say what one variant of a family compiles.
+
+    Parameters
+    ----------
+    fn, *args, options, min_arch, **kwargs
+        As :func:`export` takes them.
+    priority
+        Where two variants accept the same call and neither is more specific, the higher priority wins.
+    """
+    return Call(fn, args, kwargs, options, min_arch, priority)
 
 
-def export(fn: Any, /, *args: Any, name: str | None = None, options: str = "", **kwargs: Any) -> None:
+def target_arch() -> str | None:
+    """Give the architecture that kernels are being built for, such as ``"sm_90a"``.
+
+    A kernel module is imported once for each architecture, so a declaration may depend on it.
+
+    Returns
+    -------
+    str or None
+        ``None`` outside of a build, and where only functions without device code can be built.
+    """
+    return _target[-1]
+
+
+def export(
+    fn: Any,
+    /,
+    *args: Any,
+    name: str | None = None,
+    options: str = "",
+    min_arch: str | None = None,
+    **kwargs: Any,
+) -> None:
     """Declare a kernel for the generated library.
 
     Mirrors ``cute.compile(fn, ...)``: arguments by position or by keyword, each a helper of this module or
@@ -200,21 +247,27 @@ def export(fn: Any, /, *args: Any, name: str | None = None, options: str = "", *
         Public name; the function's own by default. Objects need one.
     options
         Further compile options, such as ``"--opt-level 2"``.
+    min_arch
+        The oldest architecture to build it for, such as ``"sm_90a"``; every configured one by default.
     """
     own = getattr(fn, "__name__", None)
     file, line = _caller()
-    call = Call(fn, args, kwargs, options)
+    call = Call(fn, args, kwargs, options, min_arch)
     _declared.append(Declaration(own if name is None else name, file, line, lambda: call))
 
 
 def family(
     name: str | None = None, /, **axes: Sequence[Any] | Mapping[str, Any]
 ) -> Callable[[_Build], _Build]:
-    """Declare one kernel for every combination of some values.
+    """Declare one kernel for every combination of some values: one public function for all its variants.
 
     Decorates a function that takes a value of each axis and returns a :func:`kernel`, or ``None`` to leave
-    the combination out. A member's name is the family's, two underscores, and the values' labels joined by
-    one: ``rmsnorm__float16_4096``.
+    the combination out. The public function finds the variant by its arguments. An axis that no argument
+    shows becomes an argument itself, in the place of the constexpr parameter that it sets: callers pass one
+    of the axis's bools, numbers or strings, or else the label of the value.
+
+    A variant's key is the labels of its values joined by an underscore, ``float16_4096``; its full name is
+    ``rmsnorm__float16_4096``.
 
     Parameters
     ----------
@@ -237,6 +290,7 @@ def family(
     def declare(build: _Build) -> _Build:
         _check_axes(build, labelled)
         family_name = build.__name__ if name is None else name
+        choices = {axis: _choices(axes[axis], values) for axis, values in labelled.items()}
         for labels, values in _combinations(labelled):
             _declared.append(
                 Declaration(
@@ -246,11 +300,17 @@ def family(
                     build=lambda values=values: build(**values),  # type: ignore[misc]
                     family=family_name,
                     labels=labels,
+                    values={axis: choices[axis][label] for axis, label in labels.items()},
                 )
             )
         return build
 
     return declare
+
+
+def set_target_arch(arch: str | None) -> None:
+    """Tell declarations what is being built for; see :func:`target_arch`."""
+    _target.append(arch)
 
 
 def declared_in(file: str) -> tuple[Declaration, ...]:
@@ -319,6 +379,23 @@ def _labelled(axis: str, values: Any) -> dict[str, Any]:
     return labelled
 
 
+def _choices(given: Any, labelled: Mapping[str, Any]) -> dict[str, ChoiceValue]:
+    """Give what a caller passes for each value of an axis: itself, if it is plain data, or else its name.
+
+    Values that Python takes for the same, such as 1 and True, go by their names too.
+    """
+    values = list(labelled.values())
+    plain = all(value is None or isinstance(value, bool | int | float | str) for value in values)
+    if plain and not isinstance(given, Mapping) and len(set(values)) == len(values):
+        return dict(labelled)
+    written = list(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else map(_written, values)
+    return dict(zip(labelled, written, strict=True))
+
+
+def _written(value: object) -> str:
+    return value.name if isinstance(value, enum.Enum) else label_of(value)
+
+
 def label_of(value: object) -> str:
     """Give the part of an identifier that stands for a value: ``float16``, ``4096``, ``true``, ``relu``.
 
@@ -329,6 +406,8 @@ def label_of(value: object) -> str:
     """
     if isinstance(value, type):
         return identifier_part(value.__name__.lower().replace("_", ""))
+    if isinstance(value, enum.Enum):
+        return identifier_part(value.name)
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

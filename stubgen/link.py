@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def verify_library(
     library: Path,
     *,
     exports: Sequence[str],
-    archs: Mapping[str, str | None],
+    archs: Sequence[str],
     glibc: str | None = None,
 ) -> None:
     """Read a linked library back and compare it with what was asked for.
@@ -135,7 +135,7 @@ def verify_library(
     exports
         All symbols that it must have, and no others.
     archs
-        For each kernel, the architecture of its device code; ``None`` if it has none.
+        The architecture of every build that has device code.
     glibc
         The oldest version that the library must run with, if that is known.
 
@@ -234,11 +234,11 @@ def _wrong_needs(libraries: Sequence[str], found: str | None, limit: str | None)
         yield f"it needs glibc {found}, and should run with {limit}"
 
 
-def _wrong_archs(found: Iterable[str], wanted: Mapping[str, str | None]) -> Iterator[str]:
+def _wrong_archs(found: Iterable[str], wanted: Iterable[str]) -> Iterator[str]:
     # A cubin does not tell which export it belongs to: its kernels are named after other functions.
-    # But each export with device code brings exactly one.
+    # But each build with device code brings exactly one.
     have = Counter(map(_plain_arch, found))
-    want = Counter(_plain_arch(arch) for arch in wanted.values() if arch)
+    want = Counter(map(_plain_arch, wanted))
     for arch in sorted(have.keys() | want.keys()):
         if have[arch] != want[arch]:
             yield f"it holds {have[arch]} GPU binaries for {arch}, and should hold {want[arch]}"

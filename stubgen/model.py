@@ -92,9 +92,36 @@ class TupleSlot(_Data, frozen=True, tag="tuple"):
     """Names of the items, if they are those of a record."""
 
 
+ChoiceValue: TypeAlias = "bool | int | float | str | None"
+"""What a caller passes to choose among variants that no other argument tells apart."""
+
+
+class ChoiceSlot(_Data, frozen=True, tag="choice"):
+    """A selector of a family: a constexpr of the author's that callers choose, among what was compiled."""
+
+    axis: str
+    values: tuple[ChoiceValue, ...]
+
+
+class OneOfSlot(_Data, frozen=True, tag="one_of"):
+    """An argument of a family that its variants take differently; each alternative stands once."""
+
+    alternatives: tuple[Slot, ...]
+
+
 Slot: TypeAlias = (
-    TensorSlot | ScalarSlot | ShapeSlot | NoneSlot | ConstantSlot | PointerSlot | StreamSlot | TupleSlot
+    TensorSlot
+    | ScalarSlot
+    | ShapeSlot
+    | NoneSlot
+    | ConstantSlot
+    | PointerSlot
+    | StreamSlot
+    | TupleSlot
+    | ChoiceSlot
+    | OneOfSlot
 )
+"""The last two are only the slots of a family's parameters, never inside of a tuple or one another."""
 
 
 class Default(_Data, frozen=True):
@@ -123,6 +150,10 @@ class Frozen(_Data, frozen=True):
     name: str
     value: str
     """As Python source where it has one, and otherwise a description."""
+    position: int = 0
+    """Among the parameters that are left: how many of them come before it."""
+    kind: ParameterKind = "positional_or_keyword"
+    default: Default | None = None
 
 
 class Field(_Data, frozen=True):
@@ -153,14 +184,24 @@ class Place(_Data, frozen=True):
 
 
 class Variant(_Data, frozen=True):
-    """What makes one member of a family: the axes and the labels of their values."""
+    """What makes one member of a family: its place on each axis."""
 
     family: str
     labels: dict[str, str]
+    """By axis, the part of the variant's name."""
+    values: dict[str, ChoiceValue] = {}
+    """By axis, what a caller passes to choose the variant, where the axis becomes a selector."""
+    priority: int = 0
+    """Among variants that accept the same call, the highest wins, unless one is more specific."""
+
+    @property
+    def key(self) -> str:
+        """The labels in one word, such as ``float16_4096``."""
+        return "_".join(self.labels.values())
 
 
 class Kernel(_Data, frozen=True):
-    """One compiled function."""
+    """One compiled function: for each architecture, one build of it."""
 
     name: str
     """Public name, a C and Python identifier; the symbol is ``__tvm_ffi_<name>``."""
@@ -178,21 +219,76 @@ class Kernel(_Data, frozen=True):
     frozen: tuple[Frozen, ...] = ()
     env_streams: tuple[str, ...] = ()
     """Author's parameters that are filled from tvm-ffi's environment stream."""
-    has_device_code: bool = True
-    arch: str | None = None
-    """What the device code was compiled for; ``None`` for a function that only runs on the host."""
+    archs: tuple[str, ...] = ()
+    """What the device code was built for; none for a function that only runs on the host."""
     options: str = ""
     """Compile options of the declaration's own."""
     variant: Variant | None = None
 
     @property
+    def has_device_code(self) -> bool:
+        """Whether the function launches anything on a GPU."""
+        return bool(self.archs)
+
+    @property
     def symbol(self) -> str:
         """The symbol that tvm-ffi finds the function by in a library that it loads."""
-        return f"__tvm_ffi_{self.name}"
+        return tvm_ffi_symbol(self.name)
 
     def linker_symbol(self, package: str) -> str:
         """Name the same function as no other package's library does; C and C++ link against this one."""
-        return f"__tvm_ffi_{package}__{self.name}"
+        return tvm_ffi_symbol(f"{package}__{self.name}")
+
+    def build_name(self, package: str, arch: str) -> str:
+        """Name the build for one architecture; it has a symbol too, so that it can be called on its own."""
+        return f"{package}__{self.name}__{arch}"
+
+
+class Axis(_Data, frozen=True):
+    """One dimension that the variants of a family lie along."""
+
+    name: str
+    labels: tuple[str, ...]
+    """Of all its values, in the author's order."""
+
+
+class Family(_Data, frozen=True):
+    """One public function for all variants of a kernel, which it chooses among when it is called."""
+
+    name: str
+    module: str
+    parameters: tuple[Parameter, ...]
+    """Those of the variants; what differs is a :class:`OneOfSlot`, a selector a :class:`ChoiceSlot`."""
+    variants: tuple[str, ...]
+    """Names of the kernels, in the order of the axes' values."""
+    axes: tuple[Axis, ...]
+    place: Place
+    doc: str = ""
+    source: Place | None = None
+    frozen: tuple[Frozen, ...] = ()
+    """What all variants were compiled with."""
+    env_streams: tuple[str, ...] = ()
+    archs: tuple[str, ...] = ()
+    """All that any variant was built for."""
+
+    @property
+    def choices(self) -> tuple[Parameter, ...]:
+        """The selectors among the parameters."""
+        return tuple(p for p in self.parameters if isinstance(p.slot, ChoiceSlot))
+
+    @property
+    def symbol(self) -> str:
+        """The symbol that tvm-ffi finds the function by in a library that it loads."""
+        return tvm_ffi_symbol(self.name)
+
+    def linker_symbol(self, package: str) -> str:
+        """Name the same function as no other package's library does; C and C++ link against this one."""
+        return tvm_ffi_symbol(f"{package}__{self.name}")
+
+
+def tvm_ffi_symbol(name: str) -> str:
+    """Give the symbol of a function that tvm-ffi knows by this name."""
+    return f"__tvm_ffi_{name}"
 
 
 class Module(_Data, frozen=True):
@@ -203,8 +299,22 @@ class Module(_Data, frozen=True):
     source: str
     """The kernel module's file, relative to the project's folder."""
     kernels: tuple[Kernel, ...]
+    """All that was compiled, the variants of families included."""
+    families: tuple[Family, ...] = ()
     records: tuple[Record, ...] = ()
     doc: str = ""
+
+    @property
+    def functions(self) -> tuple[Kernel | Family, ...]:
+        """The public functions in the order of their declarations: a family stands for its variants."""
+        families = {family.name: family for family in self.families}
+        shown = (families[k.variant.family] if k.variant else k for k in self.kernels)
+        return tuple({function.name: function for function in shown}.values())
+
+    def variants(self, family: Family) -> tuple[Kernel, ...]:
+        """Give the variants of a family, in its order."""
+        kernels = {kernel.name: kernel for kernel in self.kernels}
+        return tuple(kernels[name] for name in family.variants)
 
 
 class DeviceProfile(_Data, frozen=True):
@@ -249,14 +359,14 @@ class Library(_Data, frozen=True):
     """For each architecture, the profile that its kernels were built with."""
 
     @property
-    def symbols(self) -> tuple[str, ...]:
-        """All symbols that the library exports."""
-        return tuple(s for k in self.kernels for s in (k.symbol, k.linker_symbol(self.package)))
-
-    @property
     def kernels(self) -> tuple[Kernel, ...]:
         """All kernels of all modules, in order."""
         return tuple(kernel for module in self.modules for kernel in module.kernels)
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """All families of all modules, in order."""
+        return tuple(family for module in self.modules for family in module.families)
 
 
 def to_json(library: Library) -> bytes:

@@ -32,7 +32,19 @@ _MACRO = re.compile(
 _USED_BY_STUBS = frozenset({"Literal", "Pointer", "Stream", "Tensor", "bool", "float", "int", "tuple"})
 """Names that the stubs refer to at the level where kernels are defined."""
 
-_USED_BY_MODULES = frozenset({"_NamedTuple", "_dataclass", "_keywords", "_native", "_positional"})
+_USED_BY_MODULES = frozenset(
+    {
+        "_NamedTuple",
+        "_Protocol",
+        "_TypedDict",
+        "_dataclass",
+        "_family",
+        "_keywords",
+        "_native",
+        "_overload",
+        "_positional",
+    }
+)
 """Private names that generated modules use beside the kernels."""
 
 _OTHERS_PACKAGES = frozenset({"cuda", "cupy", "cutlass", "jax", "numpy", "stubgen", "torch", "tvm_ffi"})

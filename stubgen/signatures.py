@@ -7,16 +7,18 @@ compiled function has to know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from stubgen.model import (
+    ChoiceSlot,
     ConstantSlot,
     Default,
     Frozen,
     NoneSlot,
+    OneOfSlot,
     Parameter,
     ParameterKind,
     PointerSlot,
@@ -25,6 +27,7 @@ from stubgen.model import (
     Slot,
     StreamSlot,
     Symbol,
+    TensorSlot,
     TupleSlot,
 )
 
@@ -75,10 +78,21 @@ def bind(author: tuple[AuthorParameter, ...], arguments: tuple[Argument, ...]) -
     passed = [argument for argument in arguments if argument.slot is not None]
     parameters = [_parameter(argument, written) for argument in passed]
     return Bound(
-        parameters=_without_gaps(parameters),
-        frozen=tuple(Frozen(p.name, p.frozen) for p in author if p.frozen is not None),
+        parameters=without_gaps(parameters),
+        frozen=tuple(_frozen(author, {argument.name for argument in passed})),
         env_streams=tuple(argument.name for argument in arguments if argument.slot is None),
     )
+
+
+def _frozen(author: tuple[AuthorParameter, ...], passed: set[str]) -> Iterator[Frozen]:
+    """Yield what is not passed any more, with its place among what is."""
+    position = 0
+    for parameter in author:
+        if parameter.name in passed:
+            position += 1
+        elif parameter.frozen is not None:
+            kind: ParameterKind = parameter.kind  # type: ignore[assignment]  # *args are never frozen
+            yield Frozen(parameter.name, parameter.frozen, position, kind, parameter.default)
 
 
 def _parameter(argument: Argument, written: dict[str, AuthorParameter]) -> Parameter:
@@ -99,7 +113,7 @@ def _expanded_kind(argument: Argument, written: dict[str, AuthorParameter]) -> P
     return "keyword_only"
 
 
-def _without_gaps(parameters: list[Parameter]) -> tuple[Parameter, ...]:
+def without_gaps(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Drop defaults that are followed by a positional parameter without one, as Python demands."""
     kept: list[Parameter] = []
     required_follows = False
@@ -125,6 +139,18 @@ _INTEGER_RANGES = {
 """What a Python caller can pass; tvm-ffi holds integers in an int64, so not the top half of uint64."""
 
 
+def integer_range(dtype: str) -> tuple[int | None, int | None] | None:
+    """Give the numbers that the compiled check of an integer or bool lets pass; ``None`` for a float.
+
+    Numbers of 64 bits are not checked: tvm-ffi has no others.
+    """
+    if dtype == "bool":
+        return (-128, 127)
+    if dtype in {"int64", "uint64"}:
+        return (None, None)
+    return _INTEGER_RANGES.get(dtype)
+
+
 def admits(slot: Slot, value: object) -> bool:
     """Tell whether a compiled slot accepts a Python value.
 
@@ -143,7 +169,11 @@ def admits(slot: Slot, value: object) -> bool:
             return _admits_each(_admits_extent, extents, value)
         case TupleSlot(items=items):
             return _admits_each(admits, items, value)
-        case _:
+        case ChoiceSlot(values=values):
+            return any(type(value) is type(choice) and value == choice for choice in values)
+        case OneOfSlot(alternatives=alternatives):
+            return any(admits(alternative, value) for alternative in alternatives)
+        case TensorSlot():
             return False
 
 

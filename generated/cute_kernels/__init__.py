@@ -4,6 +4,7 @@
 Functions take their arguments by position, at the cost of a native call. The package ``cute_kernels.kwargs``
 has the same functions with keywords and defaults.
 
+attention    Attention for 16-bit inputs on tensor cores, for GPUs since Ampere.
 elementwise  Elementwise kernels on vectors: the smallest complete kernels, one thread per element.
 gemm         Matrix product for 16-bit inputs on tensor cores, for GPUs since Ampere.
 host         Host functions without a GPU kernel: every kind of argument, callable on any machine.
@@ -15,6 +16,7 @@ structures   Kernels whose arguments have structure: tuples, dataclasses, pointe
 from typing import Any as _Any
 
 from . import (
+    attention,
     elementwise,
     gemm,
     host,
@@ -25,6 +27,7 @@ from . import (
 from ._types import Pointer, Stream, Tensor
 
 __all__ = [
+    "attention",
     "elementwise",
     "gemm",
     "host",

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,26 +69,98 @@ class NativeFunction(tvm_ffi.Function):  # type: ignore[misc, unused-ignore]
         return self._prototype.__annotations__
 
     def __repr__(self) -> str:
-        signature = str(self.__signature__).replace("'", "")  # annotations are strings
-        return f"<kernel {self.__module__}.{self.__qualname__}{signature}>"
+        shown = [f"{p.name}: {p.annotation}" for p in self.__signature__.parameters.values()]
+        parameters = ", ".join([*shown, "/"] if shown else [])
+        return f"<kernel {self.__module__}.{self.__qualname__}({parameters}) -> None>"
 
     def __reduce__(self) -> str:  # type: ignore[override, unused-ignore]
         return self.__qualname__
 
 
-def native(prototype: _Function) -> _Function:
-    """Replace a function without a body by the library's function of that name.
+class NativeFamily(NativeFunction):
+    """A compiled family: it finds the variant for a call in the library itself."""
 
-    The name, the docstring and the signature stay those of the prototype.
-    """
-    function: Any = NativeFunction.__new__(NativeFunction)
-    function.__move_handle_from__(_LIBRARY[prototype.__name__])
-    function.__name__ = prototype.__name__
-    function.__qualname__ = prototype.__qualname__
+    variants: Any
+    """The variants by their labels; typed in the stub of the module."""
+
+
+class Variants(Mapping[str, NativeFunction]):
+    """The variants of a family, each looked up in the library when it is first asked for."""
+
+    def __init__(self, family: NativeFamily, prototypes: Mapping[str, Callable[..., None]]) -> None:
+        self._family = family
+        self._prototypes = prototypes
+        self._functions: dict[str, NativeFunction] = {}
+
+    def __getitem__(self, key: str) -> NativeFunction:
+        """Give the variant with these labels."""
+        if key not in self._functions:
+            self._functions[key] = self._load(key)
+        return self._functions[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the labels in the order of the family's axes."""
+        return iter(self._prototypes)
+
+    def __len__(self) -> int:
+        """Give the number of variants."""
+        return len(self._prototypes)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} variants of {self._family.__module__}.{self._family.__qualname__}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self._family, "variants")
+
+    def _load(self, key: str) -> NativeFunction:
+        prototype = self._prototypes[key]
+        function: Any = _native(f"{self._family.__name__}__{key}", prototype, NativeVariant)
+        function.__qualname__ = f"{self._family.__qualname__}.variants[{key!r}]"
+        function._place = (self, key)
+        return function  # type: ignore[no-any-return]
+
+
+class NativeVariant(NativeFunction):
+    """A compiled kernel that is a variant of a family."""
+
+    _place: tuple[Variants, str]
+
+    def __reduce__(self) -> tuple[Any, ...]:  # type: ignore[override, unused-ignore]
+        return operator.getitem, self._place
+
+
+def _native(name: str, prototype: Callable[..., None], kind: type[NativeFunction]) -> Any:
+    """Give the library's function of a name; the docstring and the signature are those of a prototype."""
+    function: Any = kind.__new__(kind)
+    function.__move_handle_from__(_LIBRARY[name])
+    function.__name__ = name
+    function.__qualname__ = name
     function.__module__ = prototype.__module__
     function.__doc__ = prototype.__doc__
     function._prototype = prototype
-    return function  # type: ignore[no-any-return]
+    return function
+
+
+def native(prototype: _Function) -> _Function:
+    """Replace a function without a body by the library's function of that name."""
+    return _native(prototype.__name__, prototype, NativeFunction)  # type: ignore[no-any-return]
+
+
+def family(prototypes: Mapping[str, Callable[..., None]]) -> Callable[[_Function], _Function]:
+    """Replace a function without a body by the library's family of that name.
+
+    Parameters
+    ----------
+    prototypes
+        For the key of each variant, a function with the variant's own signature.
+    """
+
+    def replace(prototype: _Function) -> _Function:
+        function: Any = _native(prototype.__name__, prototype, NativeFamily)
+        function.variants = Variants(function, prototypes)
+        return function  # type: ignore[no-any-return]
+
+    return replace
 
 
 def keywords(

@@ -8,6 +8,8 @@ shows that every argument arrived, and arrived in its own place.
 from dataclasses import dataclass as _dataclass
 from typing import Literal
 from typing import NamedTuple as _NamedTuple
+from typing import Protocol as _Protocol
+from typing import TypedDict as _TypedDict
 
 from ._types import Pointer, Tensor
 
@@ -29,12 +31,9 @@ __all__ = [
     "host_bias",
     "host_bias_given",
     "host_polynomial",
-    "host_row_sums__float32_2",
-    "host_row_sums__float32_5",
-    "host_row_sums__float64_2",
-    "host_row_sums__float64_5",
-    "host_row_sums__int32_2",
-    "host_row_sums__int32_5",
+    "host_row_sums",
+    "host_scale_add",
+    "host_activate",
     "HostAffine",
     "HostPowers",
 ]
@@ -274,56 +273,167 @@ def host_polynomial(x: Tensor, out: Tensor, /) -> None:
     Source: kernels/host.py
     """
 
-def host_row_sums__float32_2(x: Tensor, out: Tensor, /) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+class _HostRowSumsVariant(_Protocol):
+    """One variant of host_row_sums."""
 
-    x: float32, shape (rows, 2), CPU
-    out: float32, shape (rows,), CPU
+    def __call__(self, x: Tensor, out: Tensor, /) -> None: ...
 
-    Source: kernels/host.py
-    """
+_HostRowSumsVariants = _TypedDict(
+    "_HostRowSumsVariants",
+    {
+        "float32_2": _HostRowSumsVariant,
+        "float32_5": _HostRowSumsVariant,
+        "float64_2": _HostRowSumsVariant,
+        "float64_5": _HostRowSumsVariant,
+        "int32_2": _HostRowSumsVariant,
+        "int32_5": _HostRowSumsVariant,
+    },
+)
 
-def host_row_sums__float32_5(x: Tensor, out: Tensor, /) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+class _HostRowSums(_Protocol):
+    """host_row_sums, in 6 variants."""
 
-    x: float32, shape (rows, 5), CPU
-    out: float32, shape (rows,), CPU
+    @property
+    def variants(self) -> _HostRowSumsVariants:
+        """The variants by their labels; each is a function of its own."""
 
-    Source: kernels/host.py
-    """
+    def __call__(self, x: Tensor, out: Tensor, /) -> None:
+        """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
 
-def host_row_sums__float64_2(x: Tensor, out: Tensor, /) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+        x: float32 | float64 | int32, shape (rows, 2 | 5), CPU
+        out: float32 | float64 | int32, shape (rows,), CPU
 
-    x: float64, shape (rows, 2), CPU
-    out: float64, shape (rows,), CPU
+        Variant    dtype    columns
+        ---------  -------  -------
+        float32_2  float32  2
+        float32_5  float32  5
+        float64_2  float64  2
+        float64_5  float64  5
+        int32_2    int32    2
+        int32_5    int32    5
 
-    Source: kernels/host.py
-    """
+        Source: kernels/host.py
+        """
 
-def host_row_sums__float64_5(x: Tensor, out: Tensor, /) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+host_row_sums: _HostRowSums
 
-    x: float64, shape (rows, 5), CPU
-    out: float64, shape (rows,), CPU
+class _HostScaleAddVariant1(_Protocol):
+    """One variant of host_scale_add."""
 
-    Source: kernels/host.py
-    """
+    def __call__(self, x: Tensor, factor: float, bias: None, out: Tensor, /) -> None: ...
 
-def host_row_sums__int32_2(x: Tensor, out: Tensor, /) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+class _HostScaleAddVariant2(_Protocol):
+    """One variant of host_scale_add."""
 
-    x: int32, shape (rows, 2), CPU
-    out: int32, shape (rows,), CPU
+    def __call__(self, x: Tensor, factor: float, bias: Tensor, out: Tensor, /) -> None: ...
 
-    Source: kernels/host.py
-    """
+_HostScaleAddVariants = _TypedDict(
+    "_HostScaleAddVariants",
+    {
+        "float32_false_false": _HostScaleAddVariant1,
+        "float32_false_true": _HostScaleAddVariant2,
+        "float32_true_false": _HostScaleAddVariant1,
+        "float32_true_true": _HostScaleAddVariant2,
+        "float64_false_false": _HostScaleAddVariant1,
+        "float64_false_true": _HostScaleAddVariant2,
+        "float64_true_false": _HostScaleAddVariant1,
+        "float64_true_true": _HostScaleAddVariant2,
+    },
+)
 
-def host_row_sums__int32_5(x: Tensor, out: Tensor, /) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+class _HostScaleAdd(_Protocol):
+    """host_scale_add, in 8 variants."""
 
-    x: int32, shape (rows, 5), CPU
-    out: int32, shape (rows,), CPU
+    @property
+    def variants(self) -> _HostScaleAddVariants:
+        """The variants by their labels; each is a function of its own."""
 
-    Source: kernels/host.py
-    """
+    def __call__(
+        self,
+        x: Tensor,
+        factor: float,
+        negate: bool,
+        bias: Tensor | None,
+        out: Tensor,
+        /,
+    ) -> None:
+        """out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+
+        Parameters
+        ----------
+        x : float32 | float64, shape (n,), CPU
+            Input.
+        factor : float64
+            What every element is multiplied with, in the type of ``x``.
+        negate : False or True
+            Whether the sign of the result is changed.
+        bias : float32 | float64, shape (n,), CPU; or None
+            What is added to each element, if anything.
+        out : float32 | float64, shape (n,), CPU
+            Output; may be the same memory as an input.
+
+        Variant              dtype    negate  bias
+        -------------------  -------  ------  -----
+        float32_false_false  float32  false   false
+        float32_false_true   float32  false   true
+        float32_true_false   float32  true    false
+        float32_true_true    float32  true    true
+        float64_false_false  float64  false   false
+        float64_false_true   float64  false   true
+        float64_true_false   float64  true    false
+        float64_true_true    float64  true    true
+
+        Source: kernels/host.py
+        """
+
+host_scale_add: _HostScaleAdd
+
+class _HostActivateVariant(_Protocol):
+    """One variant of host_activate."""
+
+    def __call__(self, x: Tensor, out: Tensor, /) -> None: ...
+
+_HostActivateVariants = _TypedDict(
+    "_HostActivateVariants",
+    {
+        "identity_2": _HostActivateVariant,
+        "identity_3": _HostActivateVariant,
+        "square_2": _HostActivateVariant,
+        "square_3": _HostActivateVariant,
+        "cube_2": _HostActivateVariant,
+        "cube_3": _HostActivateVariant,
+    },
+)
+
+class _HostActivate(_Protocol):
+    """host_activate, in 6 variants."""
+
+    @property
+    def variants(self) -> _HostActivateVariants:
+        """The variants by their labels; each is a function of its own."""
+
+    def __call__(self, x: Tensor, kind: Literal['identity', 'square', 'cube'], out: Tensor, /) -> None:
+        """out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+
+        Parameters
+        ----------
+        x : float32, shape (rows, 2 | 3), CPU
+            Input.
+        kind : "identity", "square" or "cube"
+            The activation: "identity", "square" or "cube".
+        out : float32, shape (rows,), CPU
+            Output.
+
+        Variant     kind      columns
+        ----------  --------  -------
+        identity_2  identity  2
+        identity_3  identity  3
+        square_2    square    2
+        square_3    square    3
+        cube_2      cube      2
+        cube_3      cube      3
+
+        Source: kernels/host.py
+        """
+
+host_activate: _HostActivate

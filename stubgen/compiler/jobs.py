@@ -47,11 +47,24 @@ class Declared(msgspec.Struct, frozen=True):
     variant: Variant | None = None
 
 
+class CompileJob(msgspec.Struct, frozen=True):
+    """One kernel to compile for one architecture."""
+
+    module: ModuleJob
+    declared: Declared
+    build_name: str
+    """What the function is called in its object if it has device code."""
+    ir_path: str
+    """Where its host code goes, as LLVM IR with the device code inside."""
+
+
 class Expansion(msgspec.Struct, frozen=True):
     """All that a module declares, or why it could not be found out."""
 
     declared: tuple[Declared, ...] = ()
     problems: tuple[Problem, ...] = ()
+    empty: tuple[Problem, ...] = ()
+    """Families that leave out every combination; another architecture may have some."""
 
 
 class Compiled(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing import forkserver
 from typing import Any, TypeVar
 
-from stubgen.compiler.jobs import Declared, Expansion, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import CompileJob, Declared, Expansion, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import StubgenError, problem
 
 DSL_REQUIREMENT = "nvidia-cutlass-dsl>=4.8,<4.9"
@@ -37,20 +37,17 @@ class Pool:
 
     def compile(
         self,
-        jobs: Sequence[tuple[ModuleJob, Declared, str]],
+        jobs: Sequence[CompileJob],
         on_done: Callable[[Declared], None],
     ) -> list[Outcome]:
-        """Compile declarations, each with the path that its IR goes to, in the order of the jobs."""
+        """Compile declarations, in the order of the jobs."""
         futures = {
-            self._submit("compile", module, declared, path): declared for module, declared, path in jobs
+            self._submit("compile", job.module, job.declared, job.build_name, job.ir_path): job.declared
+            for job in jobs
         }
         for future in as_completed(futures):
             on_done(futures[future])
         return [_result(future) for future in futures]
-
-    def stated_signatures(self, library: str, names: dict[str, int]) -> dict[str, str]:
-        """Ask a linked library for the signature of each function, given how many parameters it has."""
-        return _result(self._executor.submit(_stated_signatures, library, names))
 
     def _submit(self, name: str, *arguments: Any) -> Future[Any]:
         return self._executor.submit(_call, name, *arguments)
@@ -65,6 +62,12 @@ def workers(settings: Settings, jobs: int) -> Generator[Pool, None, None]:
     """
     with _executor(jobs, settings) as executor:
         yield Pool(executor)
+
+
+def stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
+    """Ask a linked library for the signature of each function, given how many parameters it has."""
+    with _executor(1, None) as executor:
+        return _result(executor.submit(_stated_signatures, library, names))
 
 
 def detect_arch() -> str | None:

@@ -18,14 +18,16 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
+from stubgen import archs
 from stubgen.compiler import abi, arguments, dsl
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
 from stubgen.compiler.jobs import Compiled, Declared, Expansion, ModuleJob, Outcome, Settings
-from stubgen.declare import Call, Declaration, DeclarationError, declared_in
+from stubgen.declare import Call, Declaration, DeclarationError, declared_in, set_target_arch
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.model import Place, TensorSlot, Variant
 from stubgen.signatures import Argument
@@ -55,12 +57,14 @@ class Worker:
                 return Expansion(problems=(declarations,))
             found = [self._checked(module, index, item) for index, item in enumerate(declarations)]
         declared = tuple(item for item in found if isinstance(item, Declared))
-        problems = [item for item in found if isinstance(item, tuple)]
-        problems.append(_empty_families(module, declarations, found))
-        return Expansion(declared, tuple(itertools.chain.from_iterable(problems)))
+        problems = itertools.chain.from_iterable(item for item in found if isinstance(item, tuple))
+        return Expansion(declared, tuple(problems), _empty_families(module, declarations, found))
 
-    def compile(self, module: ModuleJob, declared: Declared, ir_path: str) -> Outcome:
-        """Compile one declaration and write its host code, device code inside, as LLVM IR."""
+    def compile(self, module: ModuleJob, declared: Declared, build_name: str, ir_path: str) -> Outcome:
+        """Compile one declaration and write its host code, device code inside, as LLVM IR.
+
+        Device code makes it the build of one architecture among others, and ``build_name`` its symbol.
+        """
         if self._problems:
             return Outcome(problems=self._problems)
         with _contained(self._settings):
@@ -69,29 +73,41 @@ class Worker:
                 return Outcome(problems=(declarations,))
             job = _Job(self._settings, declared)
             try:
-                return job.run(declarations[declared.index], ir_path)
+                return job.run(declarations[declared.index], build_name, ir_path)
             except (Exception, SystemExit) as error:  # kernels run any code while they are built
                 return Outcome(problems=job.explain(error))
 
     def _checked(
         self, module: ModuleJob, index: int, declaration: Declaration
     ) -> Declared | tuple[Problem, ...] | None:
-        """Check one declaration; ``None`` for a combination that the family leaves out."""
+        """Check one declaration; ``None`` for what the family leaves out, or is not for this architecture."""
         place = Place(module.file, declaration.line)
         if declaration.name is None:
             return (problem("CS211", place=place),)
-        family, labels = declaration.family, dict(declaration.labels or {})
-        variant = Variant(family, labels) if family else None
-        declared = Declared(index, str(declaration.name), place, variant)
+        declared = Declared(index, str(declaration.name), place, _variant(declaration))
         job = _Job(self._settings, declared)
         try:
             call = _built(declaration)
-            if call is None:
+            if call is None or not self._is_for_this_arch(call):
                 return None
             arguments.bind(call)
+            if declared.variant is not None and call.priority:
+                variant = msgspec.structs.replace(declared.variant, priority=call.priority)
+                declared = msgspec.structs.replace(declared, variant=variant)
         except (Exception, SystemExit) as error:
             return job.explain(error, "CS215")
         return declared
+
+    def _is_for_this_arch(self, call: Call) -> bool:
+        if call.min_arch is None:
+            return True
+        try:
+            oldest = archs.parse(call.min_arch).number
+        except (TypeError, ValueError):
+            raise DeclarationError(
+                f'min_arch is {call.min_arch!r}; give an architecture, such as "sm_90a"'
+            ) from None
+        return self._settings.arch is None or archs.parse(self._settings.arch).number >= oldest
 
     def _declarations(self, module: ModuleJob) -> tuple[Declaration, ...] | Problem:
         """Import a module, once a process, and collect what it declares."""
@@ -125,6 +141,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
     dsl.name_symbols_as_declared()
     dsl.tell_signed_from_unsigned()
     dsl.name_functions_in_ascii()
+    set_target_arch(settings.arch)
     if settings.arch is not None:
         dsl.set_arch(settings.arch)
     if settings.arch is not None and settings.profile is not None:
@@ -220,7 +237,7 @@ class _Job:
         self.settings = settings
         self.declared = declared
 
-    def run(self, declaration: Declaration, ir_path: str) -> Outcome:
+    def run(self, declaration: Declaration, build_name: str, ir_path: str) -> Outcome:
         call = _built(declaration)
         if call is None:
             return Outcome()
@@ -236,7 +253,8 @@ class _Job:
             return Outcome(
                 problems=(self._problem("CS102", self.declared.place, kernels=self.declared.name),)
             )
-        function.export_ir(ir_path, self.declared.name)
+        has_device_code = function.recorded.has_device_code
+        function.export_ir(ir_path, build_name if has_device_code else self.declared.name)
         compiled = self._compiled(call, bound, function.recorded)
         return Outcome(compiled, warnings=self._reported(_remarks(call, compiled)))
 
@@ -244,10 +262,14 @@ class _Job:
         return dsl.compile_function(
             call.fn,
             bound,
-            name=self.declared.name,
+            name=self._public_name(),
             arch=self.settings.arch,
             options=call.options,
         )
+
+    def _public_name(self) -> str:
+        """Give the name for error messages: callers of a family know no other than the family's."""
+        return self.declared.variant.family if self.declared.variant else self.declared.name
 
     def _compiled(self, call: Call, bound: inspect.BoundArguments, recorded: dsl.Recorded) -> Compiled:
         bound.apply_defaults()
@@ -257,7 +279,7 @@ class _Job:
             place=self.declared.place,
             arguments=reader.arguments(recorded.params, bound.arguments),
             author=abi.author_parameters(bound),
-            abi=spec.signature(self.declared.name, list(recorded.params)),
+            abi=spec.signature(self._public_name(), list(recorded.params)),
             has_device_code=recorded.has_device_code,
             doc=_doc(call.fn),
             source=self._source(call.fn),
@@ -307,6 +329,12 @@ class _Job:
 
     def _problem(self, code: str, place: Place, **details: str) -> Problem:
         return problem(code, place=place, kernel=self.declared.name, **details)
+
+
+def _variant(declaration: Declaration) -> Variant | None:
+    if declaration.family is None:
+        return None
+    return Variant(declaration.family, dict(declaration.labels or {}), dict(declaration.values or {}))
 
 
 def _built(declaration: Declaration) -> Call | None:

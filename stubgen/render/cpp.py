@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
 
 from stubgen.model import (
+    ChoiceValue,
     ConstantSlot,
+    Family,
     Kernel,
     Library,
     Module,
@@ -16,7 +19,7 @@ from stubgen.model import (
     Slot,
     TupleSlot,
 )
-from stubgen.render import cpp_comments, cpp_types
+from stubgen.render import cpp_comments, cpp_families, cpp_types
 from stubgen.render.cpp_structs import Member, ModuleStructs, Struct, library_structs
 from stubgen.render.layout import cpp_call, cpp_declaration, cpp_head
 from stubgen.render.templates import fill
@@ -49,6 +52,32 @@ class _Function:
     call: str
 
 
+@dataclass(frozen=True)
+class _Enum:
+    """An enum for a selector of a family, ready to be put into a header."""
+
+    name: str
+    comment: str
+    enumerators: str
+    passed: str
+    """An array of what the compiled function takes for each enumerator."""
+
+
+@dataclass(frozen=True)
+class _Family(_Function):
+    """A family, ready to be put into a header."""
+
+    name: str = ""
+    enums: list[_Enum] = field(default_factory=list[_Enum])
+    variants: list[_Function] = field(default_factory=list[_Function])
+    template: str = ""
+    """Its parameter list; empty if callers have nothing to choose, or nothing that C++ can choose by."""
+    template_head: str = ""
+    template_call: str = ""
+    cases: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """For each choice that has variants, the condition and the symbol."""
+
+
 def cpp_headers(library: Library) -> dict[str, str]:
     """Give every C++ header, by path relative to the output folder."""
     root = f"{library.package}/include"
@@ -62,7 +91,15 @@ def cpp_headers(library: Library) -> dict[str, str]:
 
 def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
     shown = [_struct(struct) for struct in structs.structs]
-    functions = [_function(kernel, structs, library.package) for kernel in module.kernels]
+    taken = {f.name for m in library.modules for f in m.functions} | set(structs.names.values())
+    functions = [
+        _family(function, module, structs, library.package, taken)
+        if isinstance(function, Family)
+        else _function(function, structs, library.package)
+        for function in module.functions
+    ]
+    families = [function for function in functions if isinstance(function, _Family)]
+    every = [*functions, *(variant for family in families for variant in family.variants)]
     return fill(
         "module.hpp.j2",
         package=library.package,
@@ -70,8 +107,10 @@ def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
         comment=cpp_comments.file_comment(module.doc or f"Kernels of {module.source}."),
         structs=shown,
         functions=functions,
+        families=families,
         includes=_includes(
-            [text for f in functions for text in (f.entry_point, f.head, f.call)]
+            [text for f in every for text in (f.entry_point, f.head, f.call)]
+            + [text for f in families for text in (f.template, *(enum.passed for enum in f.enums))]
             + [member.declaration for struct in shown for member in struct.members]
         ),
     )
@@ -106,33 +145,128 @@ def _declaration(member: Member) -> str:
 
 def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
     symbol = kernel.linker_symbol(package)
-    spelled = cpp_types.parameter_names([p.name for p in kernel.parameters], set(structs.names.values()))
-    arguments = [
-        _argument(parameter.slot, name, structs.of)
-        for parameter, name in zip(kernel.parameters, spelled, strict=True)
-    ]
+    spelled = _spelled(kernel, structs)
+    comment = cpp_comments.function_comment(kernel, _by_name(kernel, spelled), structs.of)
+    return _called(kernel.name, symbol, kernel.parameters, spelled, structs, comment)
+
+
+def _family(family: Family, module: Module, structs: ModuleStructs, package: str, taken: set[str]) -> _Family:
+    variants = module.variants(family)
+    symbol = family.linker_symbol(package)
+    spelled = _spelled(family, structs)
+    choices = cpp_families.choices(family, taken)
+    comment = cpp_comments.function_comment(family, _by_name(family, spelled), structs.of, variants)
+    types = {choice.parameter: choice for choice in choices}
+    own = _called(family.name, symbol, family.parameters, spelled, structs, comment, types)
+    kept = [index for index, p in enumerate(family.parameters) if p.name not in types]
+    by_template = bool(choices) and all(choice.can_be_template_argument for choice in choices)
+    names = [spelled[index] for index, p in enumerate(family.parameters) if p.name in types]
+    left = [family.parameters[index] for index in kept], [spelled[index] for index in kept]
+    return _Family(
+        own.entry_point,
+        own.comment,
+        own.head,
+        own.call,
+        name=family.name,
+        enums=[_enum(choice, family) for choice in choices if choice.is_enum],
+        variants=[_variant(family, kernel, structs, package) for kernel in variants],
+        template=", ".join(f"{c.type} {name}" for c, name in zip(choices, names, strict=True))
+        if by_template
+        else "",
+        template_head=cpp_head(f"inline void {family.name}", _parameters(tuple(left[0]), left[1], structs)),
+        template_call=cpp_call(
+            "tvm::ffi::Function::InvokeExternC",
+            ["nullptr", "entry", *_arguments(left[0], left[1], structs)],
+        ),
+        cases=cpp_families.template_cases(family, variants, choices, names, package) if by_template else [],
+    )
+
+
+def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
+    assert kernel.variant is not None
+    key = kernel.variant.key
+    name = f"_{key}" if key[0].isdigit() else key
+    [name] = cpp_types.parameter_names([name])
+    comment = cpp_comments.variant_comment(family, kernel)
+    spelled = _spelled(kernel, structs)
+    return _called(name, kernel.linker_symbol(package), kernel.parameters, spelled, structs, comment)
+
+
+def _enum(choice: cpp_families.Choice, family: Family) -> _Enum:
+    values = f"{choice.type}Values"
+    return _Enum(
+        choice.type,
+        f"/// What `{choice.parameter}` of {family.name} may be.",
+        ", ".join(choice.enumerators),
+        f"inline const tvm::ffi::AnyView {values}[] = {{{', '.join(choice.passed)}}};",
+    )
+
+
+def _spelled(function: Kernel | Family, structs: ModuleStructs) -> list[str]:
+    return cpp_types.parameter_names([p.name for p in function.parameters], set(structs.names.values()))
+
+
+def _by_name(function: Kernel | Family, spelled: list[str]) -> dict[str, str]:
+    return {p.name: name for p, name in zip(function.parameters, spelled, strict=True)}
+
+
+def _called(
+    name: str,
+    symbol: str,
+    parameters: tuple[Parameter, ...],
+    spelled: list[str],
+    structs: ModuleStructs,
+    comment: list[str],
+    choices: Mapping[str, cpp_families.Choice] | None = None,
+) -> _Function:
+    arguments = _arguments(parameters, spelled, structs, choices)
     return _Function(
         entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);"),
-        comment=cpp_comments.function_comment(
-            kernel, {p.name: name for p, name in zip(kernel.parameters, spelled, strict=True)}, structs.of
-        ),
-        head=cpp_head(f"inline void {kernel.name}", _parameters(kernel.parameters, spelled, structs)),
+        comment=comment,
+        head=cpp_head(f"inline void {name}", _parameters(parameters, spelled, structs, choices)),
         call=cpp_call("tvm::ffi::Function::InvokeExternC", ["nullptr", symbol, *arguments]),
     )
 
 
-def _parameters(parameters: tuple[Parameter, ...], names: list[str], structs: ModuleStructs) -> list[str]:
+def _parameters(
+    parameters: tuple[Parameter, ...],
+    names: list[str],
+    structs: ModuleStructs,
+    choices: Mapping[str, cpp_families.Choice] | None = None,
+) -> list[str]:
     """Write the parameters that are not hidden; C++ has defaults only where none follows without one."""
     items: list[str] = []
     defaulted = True
     for parameter, name in reversed(list(zip(parameters, names, strict=True))):
         if cpp_types.is_hidden(parameter.slot):
             continue
-        default = parameter.default and cpp_types.default(parameter.slot, parameter.default.value)
+        choice = (choices or {}).get(parameter.name)
+        value = parameter.default
+        if choice is not None:
+            kind, default = choice.type, value and choice.expression(cast("ChoiceValue", value.value))
+        else:
+            kind = cpp_types.parameter_type(parameter.slot, structs.names)
+            default = value and cpp_types.default(parameter.slot, value.value)
         defaulted = defaulted and default is not None
-        kind = cpp_types.parameter_type(parameter.slot, structs.names)
         items.append(f"{kind} {name} = {default}" if defaulted else f"{kind} {name}")
     return list(reversed(items))
+
+
+def _arguments(
+    parameters: Sequence[Parameter],
+    names: Sequence[str],
+    structs: ModuleStructs,
+    choices: Mapping[str, cpp_families.Choice] | None = None,
+) -> list[str]:
+    """Write what the compiled function gets."""
+    passed: list[str] = []
+    for parameter, name in zip(parameters, names, strict=True):
+        choice = (choices or {}).get(parameter.name)
+        if choice is not None and choice.is_enum:
+            passed.append(f"{choice.type}Values[static_cast<int>({name})]")
+        else:
+            passed.append(_argument(parameter.slot, name, structs.of))
+    return passed
 
 
 def _argument(slot: Slot, text: str, structs: Mapping[TupleSlot, Struct]) -> str:

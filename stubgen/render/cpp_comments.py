@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from stubgen.model import Frozen, Kernel, Slot, TupleSlot
+from stubgen.model import Family, Frozen, Kernel, Slot, TupleSlot
 from stubgen.render import documentation
 from stubgen.render.cpp_structs import Struct
 from stubgen.render.cpp_types import is_hidden
@@ -40,7 +40,10 @@ def struct_comment(struct: Struct) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def function_comment(
-    kernel: Kernel, names: Mapping[str, str], structs: Mapping[TupleSlot, Struct]
+    kernel: Kernel | Family,
+    names: Mapping[str, str],
+    structs: Mapping[TupleSlot, Struct],
+    variants: Sequence[Kernel] = (),
 ) -> list[str]:
     """Document a function.
 
@@ -48,6 +51,8 @@ def function_comment(
     ----------
     kernel
         What to document.
+    variants
+        Those of a family, which are listed.
     names
         For each parameter, how C++ spells it.
     structs
@@ -60,6 +65,7 @@ def function_comment(
     sections = [
         lines or [f"{kernel.name}, compiled ahead of time."],
         _parameters(shown, told, names, structs),
+        _verbatim(documentation.variant_table(variants)),
         documentation.notes(
             kernel,
             width=_WIDTH,
@@ -68,6 +74,18 @@ def function_comment(
         ),
     ]
     return _marked(line for section in filter(None, sections) for line in ["", *section])[1:]
+
+
+def variant_comment(family: Family, kernel: Kernel) -> list[str]:
+    """Document one variant of a family."""
+    own = [documentation.describe(parameter.slot) for parameter in kernel.parameters]
+    lines = [f"The variant of {family.name} for"]
+    text = "; ".join(f"{p.name}: {told}" for p, told in zip(kernel.parameters, own, strict=True))
+    return _marked(wrapped(f"{lines[0]} {text}.", width=_WIDTH))
+
+
+def _verbatim(lines: Sequence[str]) -> list[str]:
+    return ["@verbatim", *lines, "@endverbatim"] if lines else []
 
 
 def _parameters(

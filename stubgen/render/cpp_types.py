@@ -9,8 +9,10 @@ from typing import cast
 
 from stubgen import names
 from stubgen.model import (
+    ChoiceSlot,
     ConstantSlot,
     NoneSlot,
+    OneOfSlot,
     PointerSlot,
     ScalarSlot,
     ShapeSlot,
@@ -26,6 +28,8 @@ HEADERS = {
     "std::numeric_limits": "limits",
     "std::uint": "cstdint",
     "tvm::ffi::Any": "tvm/ffi/any.h",
+    "tvm::ffi::Optional": "tvm/ffi/optional.h",
+    "std::nullopt": "optional",
     "tvm::ffi::Function": "tvm/ffi/function.h",
     "tvm::ffi::Shape": "tvm/ffi/container/shape.h",
     "tvm::ffi::Tensor": "tvm/ffi/container/tensor.h",
@@ -52,8 +56,38 @@ def parameter_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
             return "tvm::ffi::TensorView"
         case ShapeSlot() | TupleSlot():
             return f"const {member_type(slot, structs)}&"
+        case OneOfSlot(alternatives=alternatives):
+            return _common_type([a for a in alternatives if not isinstance(a, NoneSlot)], alternatives)
         case _:
             return member_type(slot, structs)
+
+
+def _common_type(given: list[Slot], alternatives: tuple[Slot, ...]) -> str:
+    """Give a type that takes whatever one of several slots takes; the dispatcher looks at what it holds."""
+    types = {parameter_type(slot, {}) for slot in given}
+    if types <= _INTEGERS:
+        common = "std::int64_t"
+    elif types <= _INTEGERS | {"float", "double"}:
+        common = "double"
+    elif types <= {"tvm::ffi::TensorView", "void*"} and len(types) == 1:
+        common = types.pop()
+    else:
+        return "const tvm::ffi::Any&"
+    if len(given) == len(alternatives) or common == "void*":
+        return common
+    return f"tvm::ffi::Optional<{common}>"
+
+
+_INTEGERS = frozenset(f"std::{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
+
+def string(text: str) -> str:
+    """Give a string literal of C or C++; everything but plain ASCII as octal bytes."""
+    inner = "".join(
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
+        for byte in text.encode()
+    )
+    return f'"{inner}"'
 
 
 def member_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
@@ -92,6 +126,8 @@ def _element_type(slot: Slot, *, hidden: bool) -> str:
         case TupleSlot(items=items):
             inner = [_element_type(item, hidden=hidden) for item in items if hidden or not is_hidden(item)]
             return f"tvm::ffi::Tuple<{', '.join(inner)}>"
+        case ChoiceSlot() | OneOfSlot():
+            raise TypeError("only parameters of families are choices, never what is inside of them")
 
 
 def scalar_type(dtype: str) -> str:
@@ -117,6 +153,11 @@ def default(slot: Slot, value: object) -> str | None:
             return f"{{{', '.join(_number('std::int64_t', extent) for extent in extents)}}}"
         case ((PointerSlot() | StreamSlot()), None):
             return "nullptr"
+        case OneOfSlot(), None:
+            return "nullptr" if parameter_type(slot, {}) == "void*" else "std::nullopt"
+        case OneOfSlot(), bool() | int() | float():
+            kind = parameter_type(slot, {})
+            return _number(kind, value) if kind in {"std::int64_t", "double"} else None
         case _:
             return None
 

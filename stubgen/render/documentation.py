@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stubgen.model import (
+    ChoiceSlot,
+    ChoiceValue,
     ConstantSlot,
     Extent,
+    Family,
     Frozen,
     Kernel,
     NoneSlot,
+    OneOfSlot,
     Parameter,
     PointerSlot,
     ScalarSlot,
@@ -27,19 +31,21 @@ _NUMBERED = re.compile(r"s\d+$")
 _BITS = {"bool": 8, "bfloat16": 16}
 
 
-def kernel_doc(kernel: Kernel, *, width: int) -> list[str]:
-    """Document a kernel: the author's docstring, the arguments, and what was fixed at compile time.
+def function_doc(kernel: Kernel | Family, variants: Sequence[Kernel] = (), *, width: int) -> list[str]:
+    """Document a function: the author's docstring, the arguments, and what was fixed at compile time.
 
     Parameters
     ----------
     kernel
         What to document.
+    variants
+        Those of a family, which are listed.
     width
         Columns that a line may take; the author's own lines are left as they are.
     """
     own = kernel.doc.splitlines() or [f"{kernel.name}, compiled ahead of time."]
     documented, left = _merged(own, {p.name: describe(p.slot) for p in kernel.parameters})
-    sections = [documented, _arguments(left, width), notes(kernel, width=width)]
+    sections = [documented, _arguments(left, width), variant_table(variants), notes(kernel, width=width)]
     lines: list[str] = []
     for section in filter(None, sections):
         lines += ["", *section] if lines else section
@@ -75,8 +81,30 @@ def _arguments(facts: dict[str, str], width: int) -> list[str]:
     ]
 
 
+_LISTED_VARIANTS = 64
+"""Of a family with more, the axes are shown and not each variant."""
+
+
+def variant_table(variants: Sequence[Kernel]) -> list[str]:
+    """List the variants of a family: keys, places on the axes, and architectures where those differ."""
+    if not variants:
+        return []
+    found = [v.variant for v in variants if v.variant is not None]
+    axes = list(found[0].labels)
+    if len(found) > _LISTED_VARIANTS:
+        return ["Variants", "--------", f"{len(found)}, along {', '.join(axes)}."]
+    rows = [["Variant", *axes], *([v.key, *v.labels.values()] for v in found)]
+    if len({kernel.archs for kernel in variants}) > 1:
+        rows[0].append("built for")
+        for row, kernel in zip(rows[1:], variants, strict=True):
+            row.append(", ".join(kernel.archs))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "  ".join("-" * w for w in widths), *lines[1:]]
+
+
 def notes(
-    kernel: Kernel,
+    kernel: Kernel | Family,
     *,
     width: int,
     hidden: Iterable[Frozen] = (),
@@ -98,14 +126,14 @@ def notes(
     sentences: list[str] = []
     sizes = _size_facts(kernel.parameters)
     if sizes:
-        sentences.append(f"Sizes: {', '.join(sizes)}.")
+        sentences.append(f"Sizes: {'; '.join(sizes)}.")
     fixed = [f"{item.name}={item.value}" for item in (*kernel.frozen, *hidden)]
     if fixed:
         sentences.append(f"Compiled with {', '.join(fixed)}.")
     if kernel.env_streams:
         sentences.append(stream)
-    if kernel.arch is not None:
-        sentences.append(f"Built for {kernel.arch}.")
+    if kernel.archs:
+        sentences.append(f"Built for {', '.join(kernel.archs)}.")
     if kernel.source is not None:
         # Without the line: it would change in the stubs whenever anything above it does.
         sentences.append(f"Source: {kernel.source.file}")
@@ -134,16 +162,76 @@ def describe(slot: Slot) -> str:
             if fields:
                 shown = [f"{field}: {text}" for field, text in zip(fields, shown, strict=True)]
             return f"({'; '.join(shown)})"
+        case ChoiceSlot(values=values):
+            return _enumerated([_choice(value) for value in values], "or")
+        case OneOfSlot(alternatives=alternatives):
+            return _one_of(alternatives)
+
+
+def _choice(value: ChoiceValue) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _enumerated(items: Sequence[str], word: str) -> str:
+    *first, last = items
+    return f"{', '.join(first)} {word} {last}" if first else last
+
+
+def _one_of(alternatives: Sequence[Slot]) -> str:
+    """Describe alternatives in one line; what tensors of one rank have in common is said once."""
+    tensors: dict[tuple[int, str], list[TensorSlot]] = {}
+    others: list[str] = []
+    for slot in alternatives:
+        if isinstance(slot, TensorSlot):
+            tensors.setdefault((len(slot.shape), slot.device), []).append(slot)
+        else:
+            others.append(describe(slot))
+    return "; or ".join([*map(_tensors, tensors.values()), *dict.fromkeys(others)])
+
+
+def _tensors(slots: Sequence[TensorSlot]) -> str:
+    if len(slots) == 1:
+        return _tensor(slots[0])
+    parts = [" | ".join(dict.fromkeys(slot.dtype for slot in slots))]
+    parts.append(f"shape {_extents_of([slot.shape for slot in slots])}")
+    strides = list(dict.fromkeys(text for slot in slots if (text := _shown_strides(slot))))
+    if strides:
+        all_have = all(_shown_strides(slot) for slot in slots)
+        parts.append(f"strides {' | '.join(strides if all_have else ['row-major', *strides])}")
+    parts.append(_device(slots[0].device))
+    aligned = list(dict.fromkeys(slot.alignment for slot in slots if _is_aligned(slot)))
+    if aligned and all(map(_is_aligned, slots)):
+        parts.append(f"{' | '.join(map(str, aligned))}-byte aligned")
+    return ", ".join(parts)
+
+
+def _extents_of(shapes: Sequence[tuple[Extent, ...]]) -> str:
+    """Show shapes of one rank as one, such as ``(m, 1024 | 4096)``."""
+    texts = [" | ".join(dict.fromkeys(map(_extent, column))) for column in zip(*shapes, strict=True)]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _tensor(slot: TensorSlot) -> str:
     parts = [slot.dtype, f"shape {_extents(slot.shape)}"]
-    if slot.strides is not None and not _row_major(slot.shape, slot.strides):
-        parts.append(f"strides {_extents(slot.strides)}")
+    strides = _shown_strides(slot)
+    if strides:
+        parts.append(f"strides {strides}")
     parts.append(_device(slot.device))
-    if slot.alignment is not None and slot.alignment * 8 > max(8, _element_bits(slot.dtype)):
+    if _is_aligned(slot):
         parts.append(f"{slot.alignment}-byte aligned")
     return ", ".join(parts)
+
+
+def _shown_strides(slot: TensorSlot) -> str:
+    """Give the strides as text, empty where they go without saying."""
+    if slot.strides is None or _row_major(slot.shape, slot.strides):
+        return ""
+    return _extents(slot.strides)
+
+
+def _is_aligned(slot: TensorSlot) -> bool:
+    """Tell whether a tensor has to be aligned to more than its elements."""
+    return slot.alignment is not None and slot.alignment * 8 > max(8, _element_bits(slot.dtype))
 
 
 def _pointer(slot: PointerSlot) -> str:
@@ -160,8 +248,12 @@ def _device(device: str) -> str:
 
 
 def _extents(extents: tuple[Extent, ...]) -> str:
-    inner = ", ".join(str(e) if isinstance(e, int) else e.name for e in extents)
+    inner = ", ".join(map(_extent, extents))
     return f"({inner},)" if len(extents) == 1 else f"({inner})"
+
+
+def _extent(extent: Extent) -> str:
+    return str(extent) if isinstance(extent, int) else extent.name
 
 
 def _row_major(shape: tuple[Extent, ...], strides: tuple[Extent, ...]) -> bool:
@@ -190,11 +282,17 @@ def _size_facts(parameters: tuple[Parameter, ...]) -> list[str]:
     for parameter in parameters:
         for symbol in _symbols(parameter.slot):
             symbols.setdefault(symbol.name, symbol)
+    by_divisor: dict[int, list[str]] = {}
+    for symbol in symbols.values():
+        by_divisor.setdefault(symbol.divisible_by, []).append(symbol.name)
     multiples = [
-        f"{s.name} is a multiple of {s.divisible_by}" for s in symbols.values() if s.divisible_by > 1
+        f"{_enumerated(found, 'and')} {'is a multiple' if len(found) == 1 else 'are multiples'} of {divisor}"
+        for divisor, found in by_divisor.items()
+        if divisor > 1
     ]
-    wide = [f"{s.name} has 64 bits" for s in symbols.values() if s.bits == 64 and not _NUMBERED.match(s.name)]
-    return [*multiples, *wide]
+    wide = [s.name for s in symbols.values() if s.bits == 64 and not _NUMBERED.match(s.name)]
+    has = "has" if len(wide) == 1 else "have"
+    return [*multiples, *([f"{_enumerated(wide, 'and')} {has} 64 bits"] if wide else [])]
 
 
 def _symbols(slot: Slot) -> list[Symbol]:
@@ -203,7 +301,7 @@ def _symbols(slot: Slot) -> list[Symbol]:
             return [e for e in (*shape, *(strides or ())) if isinstance(e, Symbol)]
         case ShapeSlot(extents=extents):
             return [e for e in extents if isinstance(e, Symbol)]
-        case TupleSlot(items=items):
+        case TupleSlot(items=items) | OneOfSlot(alternatives=items):
             return [symbol for item in items for symbol in _symbols(item)]
         case _:
             return []

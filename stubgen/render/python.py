@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from stubgen.model import (
     ConstantSlot,
     Default,
+    Family,
     Kernel,
     Library,
     Module,
+    Parameter,
     PointerSlot,
     Record,
     Slot,
     TupleSlot,
 )
-from stubgen.render import documentation, python_types
+from stubgen.render import documentation, overloads, python_types
 from stubgen.render.layout import WIDTH, call_like, docstring
 from stubgen.render.templates import fill
 from stubgen.signatures import admits
@@ -115,6 +120,33 @@ class _Function:
     decorator: str
     signature: str
     doc: str
+    overloads: list[str] = dataclass_field(default_factory=list[str])
+    """Signatures for a stub that needs several."""
+
+
+@dataclass(frozen=True)
+class _VariantType:
+    """Variants of a family that take the same in Python."""
+
+    name: str
+    prototype: str
+    signature: str
+    method: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class _Family(_Function):
+    """A family, ready to be put into a positional module."""
+
+    class_name: str = ""
+    class_doc: str = ""
+    method_doc: str = ""
+    methods: list[str] = dataclass_field(default_factory=list[str])
+    """Signatures of ``__call__``: several are overloads."""
+    types: list[_VariantType] = dataclass_field(default_factory=list[_VariantType])
+    keys: list[tuple[str, _VariantType]] = dataclass_field(default_factory=list[tuple[str, _VariantType]])
+    """Every variant's key and type."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +160,14 @@ class _Class:
 
 
 def _module_file(
-    template: str, library: Library, module: Module, surface: Callable[[Module, Kernel], _Function]
+    template: str, library: Library, module: Module, surface: Callable[[Module, Kernel | Family], _Function]
 ) -> str:
-    functions = [surface(module, kernel) for kernel in module.kernels]
+    functions = [surface(module, function) for function in module.functions]
+    families = [function for function in functions if isinstance(function, _Family)]
     classes = [_class(record, module) for record in module.records]
-    texts = [f.signature for f in functions]
+    texts = [text for f in functions for text in (f.signature, *f.overloads)]
+    texts += [kind.signature for family in families for kind in family.types]
+    texts += [method for family in families for method in family.methods]
     if surface is _positional:
         texts += [field for cls in classes for field in cls.fields]
     own, literal = _imports(texts)
@@ -143,6 +178,8 @@ def _module_file(
         module=module,
         doc=docstring(module.doc.splitlines() or [f"Kernels of {module.source}."], ""),
         functions=functions,
+        families=families,
+        overloaded=any(f.overloads for f in functions) or any(len(f.methods) > 1 for f in families),
         classes=classes,
         record_kinds=sorted({r.kind for r in module.records}),
         own_names=own,
@@ -161,37 +198,96 @@ def _imports(texts: Iterable[str]) -> tuple[list[str], bool]:
     return sorted(own), literal
 
 
-def _positional(_module: Module, kernel: Kernel) -> _Function:
-    items = python_types.positional_items(kernel.parameters)
+def _positional(module: Module, function: Kernel | Family) -> _Function:
+    if isinstance(function, Family):
+        return _family(module, function)
     return _Function(
-        kernel.name,
+        function.name,
         "@_native",
-        call_like(f"def {kernel.name}", items, " -> None:"),
-        _kernel_docstring(kernel),
+        _positional_signature(function.name, function.parameters),
+        _function_docstring(module, function),
     )
 
 
-def _keyword(module: Module, kernel: Kernel) -> _Function:
+def _positional_signature(name: str, parameters: Iterable[Parameter], *first: str) -> str:
+    return call_like(f"def {name}", [*first, *python_types.positional_items(parameters)], " -> None:")
+
+
+def _family(module: Module, family: Family) -> _Family:
+    variants = module.variants(family)
+    types = _variant_types(family, overloads.by_signature(variants))
+    return _Family(
+        name=family.name,
+        decorator="@_family",
+        signature=_positional_signature(family.name, family.parameters),
+        doc=_function_docstring(module, family),
+        class_name=_class_name(family, ""),
+        class_doc=docstring([f"{family.name}, in {len(variants)} variants."], _INDENT),
+        method_doc=textwrap.indent(_function_docstring(module, family), _INDENT),
+        methods=[
+            textwrap.indent(_positional_signature("__call__", parameters, "self"), _INDENT)
+            for parameters in overloads.overloads(family, variants)
+        ],
+        types=list(dict.fromkeys(types.values())),
+        keys=[(kernel.variant.key, types[kernel.name]) for kernel in variants if kernel.variant],
+    )
+
+
+def _variant_types(family: Family, groups: list[list[Kernel]]) -> dict[str, _VariantType]:
+    """Give the type of each variant, by name; they are numbered if there are several."""
+    found: dict[str, _VariantType] = {}
+    for number, group in enumerate(groups, 1):
+        parameters = group[0].parameters
+        suffix = str(number) if len(groups) > 1 else ""
+        prototype = f"_{family.name}_variant{suffix}"
+        kind = _VariantType(
+            name=_class_name(family, f"Variant{suffix}"),
+            prototype=prototype,
+            signature=_positional_signature(prototype, parameters),
+            method=textwrap.indent(_positional_signature("__call__", parameters, "self"), _INDENT),
+            doc=docstring([f"One variant of {family.name}."], _INDENT),
+        )
+        found.update((kernel.name, kind) for kernel in group)
+    return found
+
+
+def _class_name(family: Family, suffix: str) -> str:
+    """Name a private class of a stub; a family's own underscores keep such names apart."""
+    words = re.split(r"(?<=[^_])_(?=[^_])", family.name)
+    return "_" + "".join(word[:1].upper() + word[1:] for word in words) + suffix
+
+
+def _keyword(module: Module, function: Kernel | Family) -> _Function:
+    parameters = function.parameters
     dataclasses = {record.name for record in module.records if record.kind == "dataclass"}
-    unpacked = [p.name for p in kernel.parameters if python_types.holds_dataclass(p.slot, dataclasses)]
+    unpacked = [p.name for p in parameters if python_types.holds_dataclass(p.slot, dataclasses)]
     pointers = {
         index: (p.slot.dtype, p.slot.alignment or 1, p.slot.device or "cuda")
-        for index, p in enumerate(kernel.parameters)
+        for index, p in enumerate(parameters)
         if isinstance(p.slot, PointerSlot) and p.slot.dtype is not None
     }
     extra = [f"unpack={unpacked!r}".replace("'", '"')] if unpacked else []
     extra += [f"pointers={pointers!r}".replace("'", '"')] if pointers else []
-    items = python_types.keyword_items(kernel.parameters)
+    signatures = (
+        overloads.overloads(function, module.variants(function)) if isinstance(function, Family) else []
+    )
     return _Function(
-        kernel.name,
-        call_like("@_keywords", [f"_positional.{kernel.name}", *extra], ""),
-        call_like(f"def {kernel.name}", items, " -> None:"),
-        _kernel_docstring(kernel),
+        function.name,
+        call_like("@_keywords", [f"_positional.{function.name}", *extra], ""),
+        _keyword_signature(function.name, parameters),
+        _function_docstring(module, function),
+        [_keyword_signature(function.name, items) for items in signatures] if len(signatures) > 1 else [],
     )
 
 
-def _kernel_docstring(kernel: Kernel) -> str:
-    return docstring(documentation.kernel_doc(kernel, width=WIDTH - len(_INDENT)), _INDENT)
+def _keyword_signature(name: str, parameters: Iterable[Parameter]) -> str:
+    return call_like(f"def {name}", python_types.keyword_items(parameters), " -> None:")
+
+
+def _function_docstring(module: Module, function: Kernel | Family) -> str:
+    variants = module.variants(function) if isinstance(function, Family) else ()
+    lines = documentation.function_doc(function, variants, width=WIDTH - len(_INDENT))
+    return docstring(lines, _INDENT)
 
 
 # ---------------------------------------------------------------------------------------------------------

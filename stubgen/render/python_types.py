@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from stubgen.model import (
+    ChoiceSlot,
+    ChoiceValue,
     ConstantSlot,
     Default,
     Extent,
     NoneSlot,
+    OneOfSlot,
     Parameter,
     PointerSlot,
     ScalarSlot,
@@ -55,6 +58,41 @@ def type_of(slot: Slot, *, records: bool) -> str:
             return record
         case TupleSlot(items=items):
             return _tuple_of(type_of(item, records=records) for item in items)
+        case ChoiceSlot(values=values):
+            return _choice_type(values)
+        case OneOfSlot(alternatives=alternatives):
+            return union(type_of(alternative, records=records) for alternative in alternatives)
+
+
+def union(types: Iterable[str]) -> str:
+    """Join types, each once and None last.
+
+    >>> union(["None", "Pointer | Tensor", "Tensor"])
+    'Pointer | Tensor | None'
+    """
+    parts = dict.fromkeys(part for text in types for part in _parts(text))
+    return " | ".join(sorted(parts, key=lambda part: part == "None"))
+
+
+def _parts(text: str) -> list[str]:
+    """Split a union, but not inside of brackets."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "[") - (char == "]")
+        if char == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def _choice_type(values: Sequence[ChoiceValue]) -> str:
+    if set(map(type, values)) == {bool} and len(values) == 2:
+        return "bool"
+    literals = [repr(value) for value in values if value is not None and not isinstance(value, float)]
+    types = [f"Literal[{', '.join(literals)}]"] if literals else []
+    types += ["float"] if any(isinstance(value, float) for value in values) else []
+    return " | ".join([*types, *(["None"] if None in values else [])])
 
 
 def _scalar_type(dtype: str) -> str:
@@ -125,6 +163,10 @@ def keyword_items(parameters: Iterable[Parameter]) -> list[str]:
 
 def holds_dataclass(slot: Slot, dataclasses: set[str]) -> bool:
     """Tell whether a dataclass is in a slot, at any depth."""
-    return isinstance(slot, TupleSlot) and (
-        slot.record in dataclasses or any(holds_dataclass(item, dataclasses) for item in slot.items)
-    )
+    match slot:
+        case TupleSlot(record=record, items=items):
+            return record in dataclasses or any(holds_dataclass(item, dataclasses) for item in items)
+        case OneOfSlot(alternatives=alternatives):
+            return any(holds_dataclass(alternative, dataclasses) for alternative in alternatives)
+        case _:
+            return False

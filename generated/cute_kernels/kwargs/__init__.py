@@ -2,6 +2,7 @@
 """The functions of cute_kernels with keywords and defaults, at the cost of a Python call."""
 
 from . import (
+    attention,
     elementwise,
     gemm,
     host,
@@ -11,6 +12,7 @@ from . import (
 )
 
 __all__ = [
+    "attention",
     "elementwise",
     "gemm",
     "host",

@@ -3,97 +3,59 @@
 
 Each block computes one tile of C. It walks along k through a ring of tiles in shared memory:
 ``cp.async`` fills the ring some tiles ahead while ``ldmatrix`` and ``mma.sync`` work on the tile at
-hand.
+hand. Whatever is applied to the product is applied to the float32 sums, on the way out.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 from .. import gemm as _positional
 from .._runtime import keywords as _keywords
 from .._types import Tensor
 
 __all__ = [
-    "gemm__float16_float16",
-    "gemm__float16_float32",
-    "gemm__bfloat16_bfloat16",
-    "gemm__bfloat16_float32",
+    "gemm",
 ]
 
 
-@_keywords(_positional.gemm__float16_float16)
-def gemm__float16_float16(a: Tensor, b: Tensor, c: Tensor) -> None:
-    """c = a @ b.T, accumulated in float32.
+@_keywords(_positional.gemm)
+def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal['none', 'relu', 'gelu']) -> None:
+    """c = activation(a @ b.T), accumulated in float32.
 
     Parameters
     ----------
-    a : float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned
+    a : float16 | bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned
         Left operand.
-    b : float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned
+    b : float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s1), CUDA, 16-byte aligned
         Right operand, transposed: row j holds what column j of the product is made with.
-    c : float16, shape (m, n), strides (s2, 1), CUDA
+    c : float16 | float32 | bfloat16, shape (m, n), strides (s2, 1), CUDA
         Output.
+    activation : "none", "relu" or "gelu"
+        What is applied to every element: "none", "relu", or "gelu" in its tanh approximation.
 
-    Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/gemm.py
-    """
+    Variant                   dtype     out       activation  b_major
+    ------------------------  --------  --------  ----------  -------
+    float16_float16_none_k    float16   float16   none        k
+    float16_float16_none_n    float16   float16   none        n
+    float16_float16_relu_k    float16   float16   relu        k
+    float16_float16_relu_n    float16   float16   relu        n
+    float16_float16_gelu_k    float16   float16   gelu        k
+    float16_float16_gelu_n    float16   float16   gelu        n
+    float16_float32_none_k    float16   float32   none        k
+    float16_float32_relu_k    float16   float32   relu        k
+    float16_float32_gelu_k    float16   float32   gelu        k
+    bfloat16_bfloat16_none_k  bfloat16  bfloat16  none        k
+    bfloat16_bfloat16_none_n  bfloat16  bfloat16  none        n
+    bfloat16_bfloat16_relu_k  bfloat16  bfloat16  relu        k
+    bfloat16_bfloat16_relu_n  bfloat16  bfloat16  relu        n
+    bfloat16_bfloat16_gelu_k  bfloat16  bfloat16  gelu        k
+    bfloat16_bfloat16_gelu_n  bfloat16  bfloat16  gelu        n
+    bfloat16_float32_none_k   bfloat16  float32   none        k
+    bfloat16_float32_relu_k   bfloat16  float32   relu        k
+    bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 
-
-@_keywords(_positional.gemm__float16_float32)
-def gemm__float16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
-    """c = a @ b.T, accumulated in float32.
-
-    Parameters
-    ----------
-    a : float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned
-        Left operand.
-    b : float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned
-        Right operand, transposed: row j holds what column j of the product is made with.
-    c : float32, shape (m, n), strides (s2, 1), CUDA
-        Output.
-
-    Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/gemm.py
-    """
-
-
-@_keywords(_positional.gemm__bfloat16_bfloat16)
-def gemm__bfloat16_bfloat16(a: Tensor, b: Tensor, c: Tensor) -> None:
-    """c = a @ b.T, accumulated in float32.
-
-    Parameters
-    ----------
-    a : bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned
-        Left operand.
-    b : bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned
-        Right operand, transposed: row j holds what column j of the product is made with.
-    c : bfloat16, shape (m, n), strides (s2, 1), CUDA
-        Output.
-
-    Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/gemm.py
-    """
-
-
-@_keywords(_positional.gemm__bfloat16_float32)
-def gemm__bfloat16_float32(a: Tensor, b: Tensor, c: Tensor) -> None:
-    """c = a @ b.T, accumulated in float32.
-
-    Parameters
-    ----------
-    a : bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned
-        Left operand.
-    b : bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned
-        Right operand, transposed: row j holds what column j of the product is made with.
-    c : float32, shape (m, n), strides (s2, 1), CUDA
-        Output.
-
-    Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
+    Sizes: k, s0 and s1 are multiples of 8.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.
     Source: kernels/gemm.py

@@ -32,12 +32,9 @@ __all__ = [
     "host_bias",
     "host_bias_given",
     "host_polynomial",
-    "host_row_sums__float32_2",
-    "host_row_sums__float32_5",
-    "host_row_sums__float64_2",
-    "host_row_sums__float64_5",
-    "host_row_sums__int32_2",
-    "host_row_sums__int32_5",
+    "host_row_sums",
+    "host_scale_add",
+    "host_activate",
     "HostAffine",
     "HostPowers",
 ]
@@ -295,67 +292,85 @@ def host_polynomial(x: Tensor, out: Tensor) -> None:
     """
 
 
-@_keywords(_positional.host_row_sums__float32_2)
-def host_row_sums__float32_2(x: Tensor, out: Tensor) -> None:
+@_keywords(_positional.host_row_sums)
+def host_row_sums(x: Tensor, out: Tensor) -> None:
     """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
 
-    x: float32, shape (rows, 2), CPU
-    out: float32, shape (rows,), CPU
+    x: float32 | float64 | int32, shape (rows, 2 | 5), CPU
+    out: float32 | float64 | int32, shape (rows,), CPU
+
+    Variant    dtype    columns
+    ---------  -------  -------
+    float32_2  float32  2
+    float32_5  float32  5
+    float64_2  float64  2
+    float64_5  float64  5
+    int32_2    int32    2
+    int32_5    int32    5
 
     Source: kernels/host.py
     """
 
 
-@_keywords(_positional.host_row_sums__float32_5)
-def host_row_sums__float32_5(x: Tensor, out: Tensor) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+@_keywords(_positional.host_scale_add)
+def host_scale_add(
+    x: Tensor,
+    factor: float,
+    negate: bool,
+    bias: Tensor | None,
+    out: Tensor,
+) -> None:
+    """out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
 
-    x: float32, shape (rows, 5), CPU
-    out: float32, shape (rows,), CPU
+    Parameters
+    ----------
+    x : float32 | float64, shape (n,), CPU
+        Input.
+    factor : float64
+        What every element is multiplied with, in the type of ``x``.
+    negate : False or True
+        Whether the sign of the result is changed.
+    bias : float32 | float64, shape (n,), CPU; or None
+        What is added to each element, if anything.
+    out : float32 | float64, shape (n,), CPU
+        Output; may be the same memory as an input.
 
-    Source: kernels/host.py
-    """
-
-
-@_keywords(_positional.host_row_sums__float64_2)
-def host_row_sums__float64_2(x: Tensor, out: Tensor) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-
-    x: float64, shape (rows, 2), CPU
-    out: float64, shape (rows,), CPU
-
-    Source: kernels/host.py
-    """
-
-
-@_keywords(_positional.host_row_sums__float64_5)
-def host_row_sums__float64_5(x: Tensor, out: Tensor) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-
-    x: float64, shape (rows, 5), CPU
-    out: float64, shape (rows,), CPU
-
-    Source: kernels/host.py
-    """
-
-
-@_keywords(_positional.host_row_sums__int32_2)
-def host_row_sums__int32_2(x: Tensor, out: Tensor) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-
-    x: int32, shape (rows, 2), CPU
-    out: int32, shape (rows,), CPU
+    Variant              dtype    negate  bias
+    -------------------  -------  ------  -----
+    float32_false_false  float32  false   false
+    float32_false_true   float32  false   true
+    float32_true_false   float32  true    false
+    float32_true_true    float32  true    true
+    float64_false_false  float64  false   false
+    float64_false_true   float64  false   true
+    float64_true_false   float64  true    false
+    float64_true_true    float64  true    true
 
     Source: kernels/host.py
     """
 
 
-@_keywords(_positional.host_row_sums__int32_5)
-def host_row_sums__int32_5(x: Tensor, out: Tensor) -> None:
-    """out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+@_keywords(_positional.host_activate)
+def host_activate(x: Tensor, kind: Literal['identity', 'square', 'cube'], out: Tensor) -> None:
+    """out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
 
-    x: int32, shape (rows, 5), CPU
-    out: int32, shape (rows,), CPU
+    Parameters
+    ----------
+    x : float32, shape (rows, 2 | 3), CPU
+        Input.
+    kind : "identity", "square" or "cube"
+        The activation: "identity", "square" or "cube".
+    out : float32, shape (rows,), CPU
+        Output.
+
+    Variant     kind      columns
+    ----------  --------  -------
+    identity_2  identity  2
+    identity_3  identity  3
+    square_2    square    2
+    square_3    square    3
+    cube_2      cube      2
+    cube_3      cube      3
 
     Source: kernels/host.py
     """

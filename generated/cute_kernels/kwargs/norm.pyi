@@ -4,122 +4,31 @@
 from .._types import Tensor
 
 __all__ = [
-    "rmsnorm__float16_1024",
-    "rmsnorm__float16_4096",
-    "rmsnorm__float16_8192",
-    "rmsnorm__bfloat16_1024",
-    "rmsnorm__bfloat16_4096",
-    "rmsnorm__bfloat16_8192",
+    "rmsnorm",
 ]
 
-def rmsnorm__float16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float) -> None:
+def rmsnorm(x: Tensor, weight: Tensor, out: Tensor, eps: float) -> None:
     """out = x / sqrt(mean(x**2) + eps) * weight along each row.
 
     Parameters
     ----------
-    x : float16, shape (m, 1024), CUDA, 16-byte aligned
+    x : float16 | bfloat16, shape (m, 1024 | 4096 | 8192), CUDA, 16-byte aligned
         Input.
-    weight : float16, shape (1024,), CUDA, 16-byte aligned
+    weight : float16 | bfloat16, shape (1024 | 4096 | 8192,), CUDA, 16-byte aligned
         Factor of every column.
-    out : float16, shape (m, 1024), CUDA, 16-byte aligned
+    out : float16 | bfloat16, shape (m, 1024 | 4096 | 8192), CUDA, 16-byte aligned
         Output; may be the same memory as ``x``.
     eps : float32
         Added to the mean of the squares.
 
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/norm.py
-    """
-
-def rmsnorm__float16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float) -> None:
-    """out = x / sqrt(mean(x**2) + eps) * weight along each row.
-
-    Parameters
-    ----------
-    x : float16, shape (m, 4096), CUDA, 16-byte aligned
-        Input.
-    weight : float16, shape (4096,), CUDA, 16-byte aligned
-        Factor of every column.
-    out : float16, shape (m, 4096), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-    eps : float32
-        Added to the mean of the squares.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/norm.py
-    """
-
-def rmsnorm__float16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float) -> None:
-    """out = x / sqrt(mean(x**2) + eps) * weight along each row.
-
-    Parameters
-    ----------
-    x : float16, shape (m, 8192), CUDA, 16-byte aligned
-        Input.
-    weight : float16, shape (8192,), CUDA, 16-byte aligned
-        Factor of every column.
-    out : float16, shape (m, 8192), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-    eps : float32
-        Added to the mean of the squares.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/norm.py
-    """
-
-def rmsnorm__bfloat16_1024(x: Tensor, weight: Tensor, out: Tensor, eps: float) -> None:
-    """out = x / sqrt(mean(x**2) + eps) * weight along each row.
-
-    Parameters
-    ----------
-    x : bfloat16, shape (m, 1024), CUDA, 16-byte aligned
-        Input.
-    weight : bfloat16, shape (1024,), CUDA, 16-byte aligned
-        Factor of every column.
-    out : bfloat16, shape (m, 1024), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-    eps : float32
-        Added to the mean of the squares.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/norm.py
-    """
-
-def rmsnorm__bfloat16_4096(x: Tensor, weight: Tensor, out: Tensor, eps: float) -> None:
-    """out = x / sqrt(mean(x**2) + eps) * weight along each row.
-
-    Parameters
-    ----------
-    x : bfloat16, shape (m, 4096), CUDA, 16-byte aligned
-        Input.
-    weight : bfloat16, shape (4096,), CUDA, 16-byte aligned
-        Factor of every column.
-    out : bfloat16, shape (m, 4096), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-    eps : float32
-        Added to the mean of the squares.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/norm.py
-    """
-
-def rmsnorm__bfloat16_8192(x: Tensor, weight: Tensor, out: Tensor, eps: float) -> None:
-    """out = x / sqrt(mean(x**2) + eps) * weight along each row.
-
-    Parameters
-    ----------
-    x : bfloat16, shape (m, 8192), CUDA, 16-byte aligned
-        Input.
-    weight : bfloat16, shape (8192,), CUDA, 16-byte aligned
-        Factor of every column.
-    out : bfloat16, shape (m, 8192), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-    eps : float32
-        Added to the mean of the squares.
+    Variant        dtype     hidden
+    -------------  --------  ------
+    float16_1024   float16   1024
+    float16_4096   float16   4096
+    float16_8192   float16   8192
+    bfloat16_1024  bfloat16  1024
+    bfloat16_4096  bfloat16  4096
+    bfloat16_8192  bfloat16  8192
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.

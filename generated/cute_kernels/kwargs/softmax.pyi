@@ -9,98 +9,27 @@ bandwidth.
 from .._types import Tensor
 
 __all__ = [
-    "softmax__float32_1024",
-    "softmax__float32_4096",
-    "softmax__float32_8192",
-    "softmax__bfloat16_1024",
-    "softmax__bfloat16_4096",
-    "softmax__bfloat16_8192",
+    "softmax",
 ]
 
-def softmax__float32_1024(x: Tensor, out: Tensor) -> None:
+def softmax(x: Tensor, out: Tensor) -> None:
     """out = exp(x) / sum(exp(x)) along each row.
 
     Parameters
     ----------
-    x : float32, shape (rows, 1024), CUDA, 16-byte aligned
+    x : float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned
         Input.
-    out : float32, shape (rows, 1024), CUDA, 16-byte aligned
+    out : float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned
         Output; may be the same memory as ``x``.
 
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/softmax.py
-    """
-
-def softmax__float32_4096(x: Tensor, out: Tensor) -> None:
-    """out = exp(x) / sum(exp(x)) along each row.
-
-    Parameters
-    ----------
-    x : float32, shape (rows, 4096), CUDA, 16-byte aligned
-        Input.
-    out : float32, shape (rows, 4096), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/softmax.py
-    """
-
-def softmax__float32_8192(x: Tensor, out: Tensor) -> None:
-    """out = exp(x) / sum(exp(x)) along each row.
-
-    Parameters
-    ----------
-    x : float32, shape (rows, 8192), CUDA, 16-byte aligned
-        Input.
-    out : float32, shape (rows, 8192), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/softmax.py
-    """
-
-def softmax__bfloat16_1024(x: Tensor, out: Tensor) -> None:
-    """out = exp(x) / sum(exp(x)) along each row.
-
-    Parameters
-    ----------
-    x : bfloat16, shape (rows, 1024), CUDA, 16-byte aligned
-        Input.
-    out : bfloat16, shape (rows, 1024), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/softmax.py
-    """
-
-def softmax__bfloat16_4096(x: Tensor, out: Tensor) -> None:
-    """out = exp(x) / sum(exp(x)) along each row.
-
-    Parameters
-    ----------
-    x : bfloat16, shape (rows, 4096), CUDA, 16-byte aligned
-        Input.
-    out : bfloat16, shape (rows, 4096), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
-
-    Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
-    Source: kernels/softmax.py
-    """
-
-def softmax__bfloat16_8192(x: Tensor, out: Tensor) -> None:
-    """out = exp(x) / sum(exp(x)) along each row.
-
-    Parameters
-    ----------
-    x : bfloat16, shape (rows, 8192), CUDA, 16-byte aligned
-        Input.
-    out : bfloat16, shape (rows, 8192), CUDA, 16-byte aligned
-        Output; may be the same memory as ``x``.
+    Variant        dtype     columns
+    -------------  --------  -------
+    float32_1024   float32   1024
+    float32_4096   float32   4096
+    float32_8192   float32   8192
+    bfloat16_1024  bfloat16  1024
+    bfloat16_4096  bfloat16  4096
+    bfloat16_8192  bfloat16  8192
 
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_90a.

@@ -6,7 +6,7 @@
 ///
 /// Each block computes one tile of C. It walks along k through a ring of tiles in shared memory:
 /// `cp.async` fills the ring some tiles ahead while `ldmatrix` and `mma.sync` work on the tile at
-/// hand.
+/// hand. Whatever is applied to the product is applied to the float32 sums, on the way out.
 ///
 /// Every function returns 0, or another value if an argument does not fit or CUDA reports an error;
 /// then cute_kernels_take_error tells which.
@@ -20,26 +20,59 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-int __tvm_ffi_cute_kernels__gemm__float16_float16(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__float16_float32(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__bfloat16_float32(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_none_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_none_n(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_relu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_relu_n(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32_none_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32_relu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 #ifdef __cplusplus
 }
 #endif
 
-/// c = a @ b.T, accumulated in float32.
+/// c = activation(a @ b.T), accumulated in float32.
 ///
 /// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
 /// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
 ///          transposed: row j holds what column j of the product is made with.
 /// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_90a.
 /// Source: kernels/gemm.py
-static inline int cute_kernels_gemm__float16_float16(
+static inline int cute_kernels_gemm__float16_float16_none_k(
     const DLTensor* a,
     const DLTensor* b,
     const DLTensor* c) {
@@ -48,21 +81,142 @@ static inline int cute_kernels_gemm__float16_float16(
       cute_kernels__tensor(b),
       cute_kernels__tensor(c),
   };
-  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float16, ffi_arguments, 3);
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float16_none_k, ffi_arguments, 3);
 }
 
-/// c = a @ b.T, accumulated in float32.
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Compiled with activation='none'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__float16_float16_none_n(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float16_none_n, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='relu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__float16_float16_relu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float16_relu_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Compiled with activation='relu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__float16_float16_relu_n(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float16_relu_n, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='gelu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__float16_float16_gelu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Compiled with activation='gelu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__float16_float16_gelu_n(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
 ///
 /// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
 /// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
 ///          transposed: row j holds what column j of the product is made with.
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_90a.
 /// Source: kernels/gemm.py
-static inline int cute_kernels_gemm__float16_float32(
+static inline int cute_kernels_gemm__float16_float32_none_k(
     const DLTensor* a,
     const DLTensor* b,
     const DLTensor* c) {
@@ -71,21 +225,70 @@ static inline int cute_kernels_gemm__float16_float32(
       cute_kernels__tensor(b),
       cute_kernels__tensor(c),
   };
-  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float32, ffi_arguments, 3);
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float32_none_k, ffi_arguments, 3);
 }
 
-/// c = a @ b.T, accumulated in float32.
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='relu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__float16_float32_relu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float32_relu_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='gelu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__float16_float32_gelu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
 ///
 /// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
 /// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
 ///          transposed: row j holds what column j of the product is made with.
 /// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_90a.
 /// Source: kernels/gemm.py
-static inline int cute_kernels_gemm__bfloat16_bfloat16(
+static inline int cute_kernels_gemm__bfloat16_bfloat16_none_k(
     const DLTensor* a,
     const DLTensor* b,
     const DLTensor* c) {
@@ -94,21 +297,148 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16(
       cute_kernels__tensor(b),
       cute_kernels__tensor(c),
   };
-  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16, ffi_arguments, 3);
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k, ffi_arguments, 3);
 }
 
-/// c = a @ b.T, accumulated in float32.
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Compiled with activation='none'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__bfloat16_bfloat16_none_n(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='relu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Compiled with activation='relu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_n(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='gelu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Compiled with activation='gelu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_n(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
 ///
 /// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
 /// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
 ///          transposed: row j holds what column j of the product is made with.
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_90a.
 /// Source: kernels/gemm.py
-static inline int cute_kernels_gemm__bfloat16_float32(
+static inline int cute_kernels_gemm__bfloat16_float32_none_k(
     const DLTensor* a,
     const DLTensor* b,
     const DLTensor* c) {
@@ -117,5 +447,56 @@ static inline int cute_kernels_gemm__bfloat16_float32(
       cute_kernels__tensor(b),
       cute_kernels__tensor(c),
   };
-  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm__bfloat16_float32, ffi_arguments, 3);
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='relu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__bfloat16_float32_relu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k, ffi_arguments, 3);
+}
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
+/// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
+///          transposed: row j holds what column j of the product is made with.
+/// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Compiled with activation='gelu'.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm__bfloat16_float32_gelu_k(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k, ffi_arguments, 3);
 }

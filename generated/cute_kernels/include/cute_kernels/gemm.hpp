@@ -6,104 +6,331 @@
 ///
 /// Each block computes one tile of C. It walks along k through a ring of tiles in shared memory:
 /// `cp.async` fills the ring some tiles ahead while `ldmatrix` and `mma.sync` work on the tile at
-/// hand.
+/// hand. Whatever is applied to the product is applied to the float32 sums, on the way out.
 ///
 /// Every function throws tvm::ffi::Error if an argument does not fit or CUDA reports an error.
 /// A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.
 
 #include <cstdint>
 
+#include <tvm/ffi/any.h>
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 
 extern "C" {
-int __tvm_ffi_cute_kernels__gemm__float16_float16(
+int __tvm_ffi_cute_kernels__gemm(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_none_k(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__float16_float32(
+int __tvm_ffi_cute_kernels__gemm__float16_float16_none_n(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16(
+int __tvm_ffi_cute_kernels__gemm__float16_float16_relu_k(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int __tvm_ffi_cute_kernels__gemm__bfloat16_float32(
+int __tvm_ffi_cute_kernels__gemm__float16_float16_relu_n(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32_none_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32_relu_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm___none(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm___relu(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__gemm___gelu(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
 
-/// c = a @ b.T, accumulated in float32.
+/// What `activation` of gemm may be.
+enum class GemmActivation { none, relu, gelu };
+inline const tvm::ffi::AnyView GemmActivationValues[] = {"none", "relu", "gelu"};
+
+/// c = activation(a @ b.T), accumulated in float32.
 ///
-/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
-/// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
-///          transposed: row j holds what column j of the product is made with.
-/// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
+/// @param a          float16 | bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left
+///                   operand.
+/// @param b          float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s1), CUDA, 16-byte
+///                   aligned. Right operand, transposed: row j holds what column j of the product
+///                   is made with.
+/// @param c          float16 | float32 | bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+/// @param activation "none", "relu" or "gelu". What is applied to every element: "none", "relu", or
+///                   "gelu" in its tanh approximation.
 ///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
+/// @verbatim
+/// Variant                   dtype     out       activation  b_major
+/// ------------------------  --------  --------  ----------  -------
+/// float16_float16_none_k    float16   float16   none        k
+/// float16_float16_none_n    float16   float16   none        n
+/// float16_float16_relu_k    float16   float16   relu        k
+/// float16_float16_relu_n    float16   float16   relu        n
+/// float16_float16_gelu_k    float16   float16   gelu        k
+/// float16_float16_gelu_n    float16   float16   gelu        n
+/// float16_float32_none_k    float16   float32   none        k
+/// float16_float32_relu_k    float16   float32   relu        k
+/// float16_float32_gelu_k    float16   float32   gelu        k
+/// bfloat16_bfloat16_none_k  bfloat16  bfloat16  none        k
+/// bfloat16_bfloat16_none_n  bfloat16  bfloat16  none        n
+/// bfloat16_bfloat16_relu_k  bfloat16  bfloat16  relu        k
+/// bfloat16_bfloat16_relu_n  bfloat16  bfloat16  relu        n
+/// bfloat16_bfloat16_gelu_k  bfloat16  bfloat16  gelu        k
+/// bfloat16_bfloat16_gelu_n  bfloat16  bfloat16  gelu        n
+/// bfloat16_float32_none_k   bfloat16  float32   none        k
+/// bfloat16_float32_relu_k   bfloat16  float32   relu        k
+/// bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
+/// @endverbatim
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_90a.
 /// Source: kernels/gemm.py
-inline void gemm__float16_float16(
+inline void gemm(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    tvm::ffi::TensorView c,
+    GemmActivation activation) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16, a, b, c);
+      nullptr, __tvm_ffi_cute_kernels__gemm, a, b, c,
+      GemmActivationValues[static_cast<int>(activation)]);
 }
 
-/// c = a @ b.T, accumulated in float32.
-///
-/// @param a float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
-/// @param b float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
-///          transposed: row j holds what column j of the product is made with.
-/// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
-///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/gemm.py
-inline void gemm__float16_float32(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
-  tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32, a, b, c);
+/// The same with the choice made when this is compiled.
+template <GemmActivation activation>
+inline void gemm(tvm::ffi::TensorView a, tvm::ffi::TensorView b, tvm::ffi::TensorView c) {
+  constexpr TVMFFISafeCallType entry =
+      activation == GemmActivation::none ? &__tvm_ffi_cute_kernels__gemm___none :
+      activation == GemmActivation::relu ? &__tvm_ffi_cute_kernels__gemm___relu :
+      activation == GemmActivation::gelu ? &__tvm_ffi_cute_kernels__gemm___gelu :
+      nullptr;
+  static_assert(entry != nullptr, "gemm has no variant for this choice");
+  tvm::ffi::Function::InvokeExternC(nullptr, entry, a, b, c);
 }
 
-/// c = a @ b.T, accumulated in float32.
-///
-/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
-/// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
-///          transposed: row j holds what column j of the product is made with.
-/// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
-///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/gemm.py
-inline void gemm__bfloat16_bfloat16(
+/// The variants of gemm.
+namespace gemm_variants {
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float16_none_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
     tvm::ffi::TensorView c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16, a, b, c);
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_k, a, b, c);
 }
 
-/// c = a @ b.T, accumulated in float32.
-///
-/// @param a bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left operand.
-/// @param b bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned. Right operand,
-///          transposed: row j holds what column j of the product is made with.
-/// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
-///
-/// Sizes: k is a multiple of 8, s0 is a multiple of 8, s1 is a multiple of 8.
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/gemm.py
-inline void gemm__bfloat16_float32(
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float16_none_n(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
     tvm::ffi::TensorView c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32, a, b, c);
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_n, a, b, c);
 }
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float16_relu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_k, a, b, c);
+}
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float16_relu_n(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_n, a, b, c);
+}
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float16_gelu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k, a, b, c);
+}
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float16_gelu_n(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n, a, b, c);
+}
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float32_none_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_none_k, a, b, c);
+}
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float32_relu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_relu_k, a, b, c);
+}
+
+/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides
+/// (s2, 1), CUDA.
+inline void float16_float32_gelu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_bfloat16_none_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_bfloat16_none_n(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_bfloat16_relu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_bfloat16_relu_n(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_bfloat16_gelu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_bfloat16_gelu_n(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_float32_none_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_float32_relu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k, a, b, c);
+}
+
+/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
+/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n),
+/// strides (s2, 1), CUDA.
+inline void bfloat16_float32_gelu_k(
+    tvm::ffi::TensorView a,
+    tvm::ffi::TensorView b,
+    tvm::ffi::TensorView c) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k, a, b, c);
+}
+
+}  // namespace gemm_variants
 
 }  // namespace cute_kernels

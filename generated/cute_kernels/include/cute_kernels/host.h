@@ -42,6 +42,28 @@ int __tvm_ffi_cute_kernels__host_row_sums__float64_2(void*, const TVMFFIAny*, in
 int __tvm_ffi_cute_kernels__host_row_sums__float64_5(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__int32_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__int32_5(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_false_false(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_false_true(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_true_false(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_true_true(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_false_false(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_false_true(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_true_false(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_true_true(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__identity_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__identity_3(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__square_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__square_3(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__cube_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__cube_3(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 #ifdef __cplusplus
 }
 #endif
@@ -478,4 +500,260 @@ static inline int cute_kernels_host_row_sums__int32_2(const DLTensor* x, const D
 static inline int cute_kernels_host_row_sums__int32_5(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
   return cute_kernels__call(__tvm_ffi_cute_kernels__host_row_sums__int32_5, ffi_arguments, 2);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float32, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=False, bias=None.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float32_false_false(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__none(),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, ffi_arguments, 4);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float32, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param bias   float32, shape (n,), CPU. What is added to each element, if anything.
+/// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=False.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float32_false_true(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* bias,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__tensor(bias),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, ffi_arguments, 4);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float32, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=True, bias=None.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float32_true_false(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__none(),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, ffi_arguments, 4);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float32, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param bias   float32, shape (n,), CPU. What is added to each element, if anything.
+/// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=True.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float32_true_true(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* bias,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__tensor(bias),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, ffi_arguments, 4);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float64, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=False, bias=None.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float64_false_false(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__none(),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, ffi_arguments, 4);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float64, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param bias   float64, shape (n,), CPU. What is added to each element, if anything.
+/// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=False.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float64_false_true(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* bias,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__tensor(bias),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, ffi_arguments, 4);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float64, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=True, bias=None.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float64_true_false(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__none(),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, ffi_arguments, 4);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float64, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param bias   float64, shape (n,), CPU. What is added to each element, if anything.
+/// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// Compiled with negate=True.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add__float64_true_true(
+    const DLTensor* x,
+    double factor,
+    const DLTensor* bias,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__tensor(bias),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, ffi_arguments, 4);
+}
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x   float32, shape (rows, 2), CPU. Input.
+/// @param out float32, shape (rows,), CPU. Output.
+///
+/// Compiled with kind='identity'.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_activate__identity_2(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_activate__identity_2, ffi_arguments, 2);
+}
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x   float32, shape (rows, 3), CPU. Input.
+/// @param out float32, shape (rows,), CPU. Output.
+///
+/// Compiled with kind='identity'.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_activate__identity_3(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_activate__identity_3, ffi_arguments, 2);
+}
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x   float32, shape (rows, 2), CPU. Input.
+/// @param out float32, shape (rows,), CPU. Output.
+///
+/// Compiled with kind='square'.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_activate__square_2(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_activate__square_2, ffi_arguments, 2);
+}
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x   float32, shape (rows, 3), CPU. Input.
+/// @param out float32, shape (rows,), CPU. Output.
+///
+/// Compiled with kind='square'.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_activate__square_3(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_activate__square_3, ffi_arguments, 2);
+}
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x   float32, shape (rows, 2), CPU. Input.
+/// @param out float32, shape (rows,), CPU. Output.
+///
+/// Compiled with kind='cube'.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_activate__cube_2(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_activate__cube_2, ffi_arguments, 2);
+}
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x   float32, shape (rows, 3), CPU. Input.
+/// @param out float32, shape (rows,), CPU. Output.
+///
+/// Compiled with kind='cube'.
+/// Source: kernels/host.py
+static inline int cute_kernels_host_activate__cube_3(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_activate__cube_3, ffi_arguments, 2);
 }

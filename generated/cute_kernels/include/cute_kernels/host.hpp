@@ -18,6 +18,7 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/container/tuple.h>
 #include <tvm/ffi/function.h>
+#include <tvm/ffi/optional.h>
 
 extern "C" {
 int __tvm_ffi_cute_kernels__host_add_constant(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
@@ -37,6 +38,7 @@ int __tvm_ffi_cute_kernels__host_shape_mixed(void*, const TVMFFIAny*, std::int32
 int __tvm_ffi_cute_kernels__host_bias(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_bias_given(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_polynomial(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__float32_2(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__float32_5(
@@ -48,6 +50,46 @@ int __tvm_ffi_cute_kernels__host_row_sums__float64_5(
 int __tvm_ffi_cute_kernels__host_row_sums__int32_2(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__int32_5(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_false_false(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_false_true(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_true_false(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float32_true_true(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_false_false(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_false_true(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_true_false(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add__float64_true_true(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add___false(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add___true(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__identity_2(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__identity_3(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__square_2(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__square_3(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__cube_2(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate__cube_3(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate___identity(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate___square(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate___cube(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
@@ -319,68 +361,280 @@ inline void host_polynomial(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
 ///
-/// @param x   float32, shape (rows, 2), CPU.
-/// @param out float32, shape (rows,), CPU.
+/// @param x   float32 | float64 | int32, shape (rows, 2 | 5), CPU.
+/// @param out float32 | float64 | int32, shape (rows,), CPU.
+///
+/// @verbatim
+/// Variant    dtype    columns
+/// ---------  -------  -------
+/// float32_2  float32  2
+/// float32_5  float32  5
+/// float64_2  float64  2
+/// float64_5  float64  5
+/// int32_2    int32    2
+/// int32_5    int32    5
+/// @endverbatim
 ///
 /// Source: kernels/host.py
-inline void host_row_sums__float32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void host_row_sums(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_row_sums, x, out);
+}
+
+/// The variants of host_row_sums.
+namespace host_row_sums_variants {
+
+/// The variant of host_row_sums for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void float32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_2, x, out);
 }
 
-/// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-///
-/// @param x   float32, shape (rows, 5), CPU.
-/// @param out float32, shape (rows,), CPU.
-///
-/// Source: kernels/host.py
-inline void host_row_sums__float32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of host_row_sums for x: float32, shape (rows, 5), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void float32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_5, x, out);
 }
 
-/// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-///
-/// @param x   float64, shape (rows, 2), CPU.
-/// @param out float64, shape (rows,), CPU.
-///
-/// Source: kernels/host.py
-inline void host_row_sums__float64_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of host_row_sums for x: float64, shape (rows, 2), CPU; out: float64, shape (rows,),
+/// CPU.
+inline void float64_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_2, x, out);
 }
 
-/// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-///
-/// @param x   float64, shape (rows, 5), CPU.
-/// @param out float64, shape (rows,), CPU.
-///
-/// Source: kernels/host.py
-inline void host_row_sums__float64_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of host_row_sums for x: float64, shape (rows, 5), CPU; out: float64, shape (rows,),
+/// CPU.
+inline void float64_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_5, x, out);
 }
 
-/// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-///
-/// @param x   int32, shape (rows, 2), CPU.
-/// @param out int32, shape (rows,), CPU.
-///
-/// Source: kernels/host.py
-inline void host_row_sums__int32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of host_row_sums for x: int32, shape (rows, 2), CPU; out: int32, shape (rows,), CPU.
+inline void int32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_2, x, out);
 }
 
-/// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
-///
-/// @param x   int32, shape (rows, 5), CPU.
-/// @param out int32, shape (rows,), CPU.
-///
-/// Source: kernels/host.py
-inline void host_row_sums__int32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of host_row_sums for x: int32, shape (rows, 5), CPU; out: int32, shape (rows,), CPU.
+inline void int32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_5, x, out);
 }
+
+}  // namespace host_row_sums_variants
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float32 | float64, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param negate False or True. Whether the sign of the result is changed.
+/// @param bias   float32 | float64, shape (n,), CPU; or None. What is added to each element, if
+///               anything.
+/// @param out    float32 | float64, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// @verbatim
+/// Variant              dtype    negate  bias
+/// -------------------  -------  ------  -----
+/// float32_false_false  float32  false   false
+/// float32_false_true   float32  false   true
+/// float32_true_false   float32  true    false
+/// float32_true_true    float32  true    true
+/// float64_false_false  float64  false   false
+/// float64_false_true   float64  false   true
+/// float64_true_false   float64  true    false
+/// float64_true_true    float64  true    true
+/// @endverbatim
+///
+/// Source: kernels/host.py
+inline void host_scale_add(
+    tvm::ffi::TensorView x,
+    double factor,
+    bool negate,
+    tvm::ffi::Optional<tvm::ffi::TensorView> bias,
+    tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add, x, factor, negate, bias, out);
+}
+
+/// The same with the choice made when this is compiled.
+template <bool negate>
+inline void host_scale_add(
+    tvm::ffi::TensorView x,
+    double factor,
+    tvm::ffi::Optional<tvm::ffi::TensorView> bias,
+    tvm::ffi::TensorView out) {
+  constexpr TVMFFISafeCallType entry =
+      negate == false ? &__tvm_ffi_cute_kernels__host_scale_add___false :
+      negate == true ? &__tvm_ffi_cute_kernels__host_scale_add___true :
+      nullptr;
+  static_assert(entry != nullptr, "host_scale_add has no variant for this choice");
+  tvm::ffi::Function::InvokeExternC(nullptr, entry, x, factor, bias, out);
+}
+
+/// The variants of host_scale_add.
+namespace host_scale_add_variants {
+
+/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: None; out:
+/// float32, shape (n,), CPU.
+inline void float32_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, x, factor, nullptr,
+      out);
+}
+
+/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: float32,
+/// shape (n,), CPU; out: float32, shape (n,), CPU.
+inline void float32_false_true(
+    tvm::ffi::TensorView x,
+    double factor,
+    tvm::ffi::TensorView bias,
+    tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, x, factor, bias, out);
+}
+
+/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: None; out:
+/// float32, shape (n,), CPU.
+inline void float32_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, x, factor, nullptr, out);
+}
+
+/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: float32,
+/// shape (n,), CPU; out: float32, shape (n,), CPU.
+inline void float32_true_true(
+    tvm::ffi::TensorView x,
+    double factor,
+    tvm::ffi::TensorView bias,
+    tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, x, factor, bias, out);
+}
+
+/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: None; out:
+/// float64, shape (n,), CPU.
+inline void float64_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, x, factor, nullptr,
+      out);
+}
+
+/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: float64,
+/// shape (n,), CPU; out: float64, shape (n,), CPU.
+inline void float64_false_true(
+    tvm::ffi::TensorView x,
+    double factor,
+    tvm::ffi::TensorView bias,
+    tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, x, factor, bias, out);
+}
+
+/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: None; out:
+/// float64, shape (n,), CPU.
+inline void float64_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, x, factor, nullptr, out);
+}
+
+/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: float64,
+/// shape (n,), CPU; out: float64, shape (n,), CPU.
+inline void float64_true_true(
+    tvm::ffi::TensorView x,
+    double factor,
+    tvm::ffi::TensorView bias,
+    tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, x, factor, bias, out);
+}
+
+}  // namespace host_scale_add_variants
+
+/// What `kind` of host_activate may be.
+enum class HostActivateKind { identity, square, cube };
+inline const tvm::ffi::AnyView HostActivateKindValues[] = {"identity", "square", "cube"};
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x    float32, shape (rows, 2 | 3), CPU. Input.
+/// @param kind "identity", "square" or "cube". The activation: "identity", "square" or "cube".
+/// @param out  float32, shape (rows,), CPU. Output.
+///
+/// @verbatim
+/// Variant     kind      columns
+/// ----------  --------  -------
+/// identity_2  identity  2
+/// identity_3  identity  3
+/// square_2    square    2
+/// square_3    square    3
+/// cube_2      cube      2
+/// cube_3      cube      3
+/// @endverbatim
+///
+/// Source: kernels/host.py
+inline void host_activate(tvm::ffi::TensorView x, HostActivateKind kind, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_activate, x,
+      HostActivateKindValues[static_cast<int>(kind)], out);
+}
+
+/// The same with the choice made when this is compiled.
+template <HostActivateKind kind>
+inline void host_activate(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  constexpr TVMFFISafeCallType entry =
+      kind == HostActivateKind::identity ? &__tvm_ffi_cute_kernels__host_activate___identity :
+      kind == HostActivateKind::square ? &__tvm_ffi_cute_kernels__host_activate___square :
+      kind == HostActivateKind::cube ? &__tvm_ffi_cute_kernels__host_activate___cube :
+      nullptr;
+  static_assert(entry != nullptr, "host_activate has no variant for this choice");
+  tvm::ffi::Function::InvokeExternC(nullptr, entry, x, out);
+}
+
+/// The variants of host_activate.
+namespace host_activate_variants {
+
+/// The variant of host_activate for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void identity_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_activate__identity_2, x, out);
+}
+
+/// The variant of host_activate for x: float32, shape (rows, 3), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void identity_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_activate__identity_3, x, out);
+}
+
+/// The variant of host_activate for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void square_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_activate__square_2, x, out);
+}
+
+/// The variant of host_activate for x: float32, shape (rows, 3), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void square_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__host_activate__square_3, x, out);
+}
+
+/// The variant of host_activate for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void cube_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_2, x, out);
+}
+
+/// The variant of host_activate for x: float32, shape (rows, 3), CPU; out: float32, shape (rows,),
+/// CPU.
+inline void cube_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_3, x, out);
+}
+
+}  // namespace host_activate_variants
 
 }  // namespace cute_kernels

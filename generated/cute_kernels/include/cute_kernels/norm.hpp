@@ -14,6 +14,7 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
+int __tvm_ffi_cute_kernels__rmsnorm(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__rmsnorm__float16_1024(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__rmsnorm__float16_4096(
@@ -32,16 +33,42 @@ namespace cute_kernels {
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
 ///
-/// @param x      float16, shape (m, 1024), CUDA, 16-byte aligned. Input.
-/// @param weight float16, shape (1024,), CUDA, 16-byte aligned. Factor of every column.
-/// @param out    float16, shape (m, 1024), CUDA, 16-byte aligned. Output; may be the same memory as
-///               `x`.
+/// @param x      float16 | bfloat16, shape (m, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Input.
+/// @param weight float16 | bfloat16, shape (1024 | 4096 | 8192,), CUDA, 16-byte aligned. Factor of
+///               every column.
+/// @param out    float16 | bfloat16, shape (m, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Output;
+///               may be the same memory as `x`.
 /// @param eps    float32. Added to the mean of the squares.
+///
+/// @verbatim
+/// Variant        dtype     hidden
+/// -------------  --------  ------
+/// float16_1024   float16   1024
+/// float16_4096   float16   4096
+/// float16_8192   float16   8192
+/// bfloat16_1024  bfloat16  1024
+/// bfloat16_4096  bfloat16  4096
+/// bfloat16_8192  bfloat16  8192
+/// @endverbatim
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_90a.
 /// Source: kernels/norm.py
-inline void rmsnorm__float16_1024(
+inline void rmsnorm(
+    tvm::ffi::TensorView x,
+    tvm::ffi::TensorView weight,
+    tvm::ffi::TensorView out,
+    float eps) {
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__rmsnorm, x, weight, out, eps);
+}
+
+/// The variants of rmsnorm.
+namespace rmsnorm_variants {
+
+/// The variant of rmsnorm for x: float16, shape (m, 1024), CUDA, 16-byte aligned; weight: float16,
+/// shape (1024,), CUDA, 16-byte aligned; out: float16, shape (m, 1024), CUDA, 16-byte aligned; eps:
+/// float32.
+inline void float16_1024(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
@@ -50,18 +77,10 @@ inline void rmsnorm__float16_1024(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out, eps);
 }
 
-/// out = x / sqrt(mean(x**2) + eps) * weight along each row.
-///
-/// @param x      float16, shape (m, 4096), CUDA, 16-byte aligned. Input.
-/// @param weight float16, shape (4096,), CUDA, 16-byte aligned. Factor of every column.
-/// @param out    float16, shape (m, 4096), CUDA, 16-byte aligned. Output; may be the same memory as
-///               `x`.
-/// @param eps    float32. Added to the mean of the squares.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/norm.py
-inline void rmsnorm__float16_4096(
+/// The variant of rmsnorm for x: float16, shape (m, 4096), CUDA, 16-byte aligned; weight: float16,
+/// shape (4096,), CUDA, 16-byte aligned; out: float16, shape (m, 4096), CUDA, 16-byte aligned; eps:
+/// float32.
+inline void float16_4096(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
@@ -70,18 +89,10 @@ inline void rmsnorm__float16_4096(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out, eps);
 }
 
-/// out = x / sqrt(mean(x**2) + eps) * weight along each row.
-///
-/// @param x      float16, shape (m, 8192), CUDA, 16-byte aligned. Input.
-/// @param weight float16, shape (8192,), CUDA, 16-byte aligned. Factor of every column.
-/// @param out    float16, shape (m, 8192), CUDA, 16-byte aligned. Output; may be the same memory as
-///               `x`.
-/// @param eps    float32. Added to the mean of the squares.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/norm.py
-inline void rmsnorm__float16_8192(
+/// The variant of rmsnorm for x: float16, shape (m, 8192), CUDA, 16-byte aligned; weight: float16,
+/// shape (8192,), CUDA, 16-byte aligned; out: float16, shape (m, 8192), CUDA, 16-byte aligned; eps:
+/// float32.
+inline void float16_8192(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
@@ -90,18 +101,10 @@ inline void rmsnorm__float16_8192(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out, eps);
 }
 
-/// out = x / sqrt(mean(x**2) + eps) * weight along each row.
-///
-/// @param x      bfloat16, shape (m, 1024), CUDA, 16-byte aligned. Input.
-/// @param weight bfloat16, shape (1024,), CUDA, 16-byte aligned. Factor of every column.
-/// @param out    bfloat16, shape (m, 1024), CUDA, 16-byte aligned. Output; may be the same memory
-///               as `x`.
-/// @param eps    float32. Added to the mean of the squares.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/norm.py
-inline void rmsnorm__bfloat16_1024(
+/// The variant of rmsnorm for x: bfloat16, shape (m, 1024), CUDA, 16-byte aligned; weight:
+/// bfloat16, shape (1024,), CUDA, 16-byte aligned; out: bfloat16, shape (m, 1024), CUDA, 16-byte
+/// aligned; eps: float32.
+inline void bfloat16_1024(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
@@ -110,18 +113,10 @@ inline void rmsnorm__bfloat16_1024(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out, eps);
 }
 
-/// out = x / sqrt(mean(x**2) + eps) * weight along each row.
-///
-/// @param x      bfloat16, shape (m, 4096), CUDA, 16-byte aligned. Input.
-/// @param weight bfloat16, shape (4096,), CUDA, 16-byte aligned. Factor of every column.
-/// @param out    bfloat16, shape (m, 4096), CUDA, 16-byte aligned. Output; may be the same memory
-///               as `x`.
-/// @param eps    float32. Added to the mean of the squares.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/norm.py
-inline void rmsnorm__bfloat16_4096(
+/// The variant of rmsnorm for x: bfloat16, shape (m, 4096), CUDA, 16-byte aligned; weight:
+/// bfloat16, shape (4096,), CUDA, 16-byte aligned; out: bfloat16, shape (m, 4096), CUDA, 16-byte
+/// aligned; eps: float32.
+inline void bfloat16_4096(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
@@ -130,18 +125,10 @@ inline void rmsnorm__bfloat16_4096(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out, eps);
 }
 
-/// out = x / sqrt(mean(x**2) + eps) * weight along each row.
-///
-/// @param x      bfloat16, shape (m, 8192), CUDA, 16-byte aligned. Input.
-/// @param weight bfloat16, shape (8192,), CUDA, 16-byte aligned. Factor of every column.
-/// @param out    bfloat16, shape (m, 8192), CUDA, 16-byte aligned. Output; may be the same memory
-///               as `x`.
-/// @param eps    float32. Added to the mean of the squares.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/norm.py
-inline void rmsnorm__bfloat16_8192(
+/// The variant of rmsnorm for x: bfloat16, shape (m, 8192), CUDA, 16-byte aligned; weight:
+/// bfloat16, shape (8192,), CUDA, 16-byte aligned; out: bfloat16, shape (m, 8192), CUDA, 16-byte
+/// aligned; eps: float32.
+inline void bfloat16_8192(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
     tvm::ffi::TensorView out,
@@ -149,5 +136,7 @@ inline void rmsnorm__bfloat16_8192(
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192, x, weight, out, eps);
 }
+
+}  // namespace rmsnorm_variants
 
 }  // namespace cute_kernels

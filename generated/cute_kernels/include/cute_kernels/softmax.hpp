@@ -18,6 +18,7 @@
 #include <tvm/ffi/function.h>
 
 extern "C" {
+int __tvm_ffi_cute_kernels__softmax(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__float32_1024(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__float32_4096(
@@ -36,83 +37,70 @@ namespace cute_kernels {
 
 /// out = exp(x) / sum(exp(x)) along each row.
 ///
-/// @param x   float32, shape (rows, 1024), CUDA, 16-byte aligned. Input.
-/// @param out float32, shape (rows, 1024), CUDA, 16-byte aligned. Output; may be the same memory as
-///            `x`.
+/// @param x   float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Input.
+/// @param out float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Output;
+///            may be the same memory as `x`.
+///
+/// @verbatim
+/// Variant        dtype     columns
+/// -------------  --------  -------
+/// float32_1024   float32   1024
+/// float32_4096   float32   4096
+/// float32_8192   float32   8192
+/// bfloat16_1024  bfloat16  1024
+/// bfloat16_4096  bfloat16  4096
+/// bfloat16_8192  bfloat16  8192
+/// @endverbatim
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_90a.
 /// Source: kernels/softmax.py
-inline void softmax__float32_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void softmax(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax, x, out);
+}
+
+/// The variants of softmax.
+namespace softmax_variants {
+
+/// The variant of softmax for x: float32, shape (rows, 1024), CUDA, 16-byte aligned; out: float32,
+/// shape (rows, 1024), CUDA, 16-byte aligned.
+inline void float32_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_1024, x, out);
 }
 
-/// out = exp(x) / sum(exp(x)) along each row.
-///
-/// @param x   float32, shape (rows, 4096), CUDA, 16-byte aligned. Input.
-/// @param out float32, shape (rows, 4096), CUDA, 16-byte aligned. Output; may be the same memory as
-///            `x`.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/softmax.py
-inline void softmax__float32_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of softmax for x: float32, shape (rows, 4096), CUDA, 16-byte aligned; out: float32,
+/// shape (rows, 4096), CUDA, 16-byte aligned.
+inline void float32_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_4096, x, out);
 }
 
-/// out = exp(x) / sum(exp(x)) along each row.
-///
-/// @param x   float32, shape (rows, 8192), CUDA, 16-byte aligned. Input.
-/// @param out float32, shape (rows, 8192), CUDA, 16-byte aligned. Output; may be the same memory as
-///            `x`.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/softmax.py
-inline void softmax__float32_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of softmax for x: float32, shape (rows, 8192), CUDA, 16-byte aligned; out: float32,
+/// shape (rows, 8192), CUDA, 16-byte aligned.
+inline void float32_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_8192, x, out);
 }
 
-/// out = exp(x) / sum(exp(x)) along each row.
-///
-/// @param x   bfloat16, shape (rows, 1024), CUDA, 16-byte aligned. Input.
-/// @param out bfloat16, shape (rows, 1024), CUDA, 16-byte aligned. Output; may be the same memory
-///            as `x`.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/softmax.py
-inline void softmax__bfloat16_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of softmax for x: bfloat16, shape (rows, 1024), CUDA, 16-byte aligned; out:
+/// bfloat16, shape (rows, 1024), CUDA, 16-byte aligned.
+inline void bfloat16_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_1024, x, out);
 }
 
-/// out = exp(x) / sum(exp(x)) along each row.
-///
-/// @param x   bfloat16, shape (rows, 4096), CUDA, 16-byte aligned. Input.
-/// @param out bfloat16, shape (rows, 4096), CUDA, 16-byte aligned. Output; may be the same memory
-///            as `x`.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/softmax.py
-inline void softmax__bfloat16_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of softmax for x: bfloat16, shape (rows, 4096), CUDA, 16-byte aligned; out:
+/// bfloat16, shape (rows, 4096), CUDA, 16-byte aligned.
+inline void bfloat16_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_4096, x, out);
 }
 
-/// out = exp(x) / sum(exp(x)) along each row.
-///
-/// @param x   bfloat16, shape (rows, 8192), CUDA, 16-byte aligned. Input.
-/// @param out bfloat16, shape (rows, 8192), CUDA, 16-byte aligned. Output; may be the same memory
-///            as `x`.
-///
-/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
-/// Source: kernels/softmax.py
-inline void softmax__bfloat16_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+/// The variant of softmax for x: bfloat16, shape (rows, 8192), CUDA, 16-byte aligned; out:
+/// bfloat16, shape (rows, 8192), CUDA, 16-byte aligned.
+inline void bfloat16_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_8192, x, out);
 }
+
+}  // namespace softmax_variants
 
 }  // namespace cute_kernels

@@ -1,0 +1,223 @@
+"""Compiles what kernel modules declare, for every architecture, in worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from stubgen import discovery, names
+from stubgen.compiler import pool
+from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Settings
+from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
+from stubgen.link import KernelIR
+from stubgen.model import tvm_ffi_symbol
+
+
+class Progress(Protocol):
+    """What the pipeline tells whoever watches it."""
+
+    def phase(self, title: str, total: int) -> None:
+        """Begin a phase of this many steps."""
+
+    def step(self, what: str) -> None:
+        """Finish a step of the phase."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel that was compiled."""
+
+    compiled: Compiled
+    """What the compiler reported, alike for all architectures."""
+    paths: Mapping[str, Path]
+    """The LLVM IR by architecture; that of a function without device code has none, and goes by ``""``."""
+
+    @property
+    def archs(self) -> tuple[str, ...]:
+        """What it is built for."""
+        return tuple(filter(None, self.paths))
+
+    def irs(self, package: str) -> Iterator[KernelIR]:
+        """Yield what has to be linked."""
+        name = self.compiled.name
+        for arch, path in self.paths.items():
+            if arch:
+                yield KernelIR(build_name(package, name, arch), path, has_device_code=True)
+            else:
+                yield KernelIR(name, path, has_device_code=False, alias=tvm_ffi_symbol(f"{package}__{name}"))
+
+
+def build_name(package: str, kernel: str, arch: str) -> str:
+    """Name the build of a kernel for one architecture."""
+    return f"{package}__{kernel}__{arch}"
+
+
+def compile_modules(
+    modules: Sequence[discovery.KernelModule],
+    targets: Sequence[Settings],
+    package: str,
+    scratch: Path,
+    jobs: int,
+    progress: Progress,
+) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
+    """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
+
+    What is wrong in some declarations does not keep the others from being compiled: one run reports all.
+
+    Parameters
+    ----------
+    modules
+        What was discovered.
+    targets
+        How to set up the workers, for each architecture.
+    package
+        Name of the library.
+    scratch
+        Folder that the IR goes to.
+    jobs
+        Number of worker processes.
+    progress
+        Told what happens.
+
+    Raises
+    ------
+    StubgenError
+        With all problems that could be found.
+    """
+    run = _Run(modules, package, scratch, progress)
+    for target in targets:
+        with pool.workers(target, jobs) as workers:
+            run.compile(target.arch, workers)
+    raise_if_any([*run.problems, *run.nowhere()])
+    return run.built(), in_order(run.warnings)
+
+
+class _Run:
+    """Collects what all architectures give."""
+
+    def __init__(
+        self, modules: Sequence[discovery.KernelModule], package: str, scratch: Path, progress: Progress
+    ) -> None:
+        self._jobs = [_module_job(module) for module in modules]
+        self._package = package
+        self._scratch = scratch
+        self._progress = progress
+        self._order: dict[str, list[str]] = {job.name: [] for job in self._jobs}
+        self._first: dict[str, Compiled] = {}
+        self._paths: dict[str, dict[str, Path]] = {}
+        self._empty: list[set[Problem]] = []
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+
+    def compile(self, arch: str | None, workers: pool.Pool) -> None:
+        """Compile everything for one architecture."""
+        self._progress.phase("Reading declarations" + _for(arch), len(self._jobs))
+        expansions = workers.expand(self._jobs)
+        self._empty.append({p for expansion in expansions for p in expansion.empty})
+        todo = list(self._todo(arch, expansions))
+        self._progress.phase("Compiling" + _for(arch), len(todo))
+        outcomes = workers.compile(todo, lambda declared: self._progress.step(declared.name))
+        for job, outcome in zip(todo, outcomes, strict=True):
+            self.problems += outcome.problems
+            self.warnings += outcome.warnings
+            if outcome.compiled is not None:
+                self._keep(job, arch, outcome.compiled)
+
+    def nowhere(self) -> set[Problem]:
+        """Give the families that have no variant for any architecture."""
+        return set[Problem].intersection(*self._empty)
+
+    def built(self) -> dict[str, list[Built]]:
+        """Give what was compiled, by module."""
+        return {
+            module: [Built(self._first[n], self._paths[n]) for n in found if n in self._first]
+            for module, found in self._order.items()
+        }
+
+    def _todo(self, arch: str | None, expansions: Sequence[Expansion]) -> Iterator[CompileJob]:
+        problems = [p for expansion in expansions for p in expansion.problems]
+        problems += _name_problems(d for expansion in expansions for d in expansion.declared)
+        self.problems += problems
+        misnamed = {p.kernel for p in problems if p.kernel is not None}
+        for job, expansion in zip(self._jobs, expansions, strict=True):
+            _insert(self._order[job.name], [declared.name for declared in expansion.declared])
+            for declared in expansion.declared:
+                # A function without device code is the same for all architectures.
+                if declared.name not in misnamed and "" not in self._paths.get(declared.name, {}):
+                    path = self._scratch / f"{declared.name}-{arch or 'host'}.ll"
+                    name = build_name(self._package, declared.name, arch or "")
+                    yield CompileJob(job, declared, name, str(path))
+
+    def _keep(self, job: CompileJob, arch: str | None, compiled: Compiled) -> None:
+        first = self._first.setdefault(compiled.name, compiled)
+        paths = self._paths.setdefault(compiled.name, {})
+        if not _alike(first, compiled):
+            self.problems.append(
+                problem(
+                    "CS239",
+                    place=compiled.place,
+                    kernel=compiled.name,
+                    arch=arch,
+                    other=next(iter(paths)) or "the host",
+                    found=compiled.abi,
+                    expected=first.abi,
+                )
+            )
+        paths[(arch or "") if compiled.has_device_code else ""] = Path(job.ir_path)
+
+
+def _alike(first: Compiled, second: Compiled) -> bool:
+    """Tell whether callers can take one build for the other."""
+    return (
+        first.arguments == second.arguments
+        and first.author == second.author
+        and first.records == second.records
+        and first.has_device_code == second.has_device_code
+    )
+
+
+def _for(arch: str | None) -> str:
+    return f" for {arch}" if arch else ""
+
+
+def _insert(known: list[str], found: Sequence[str]) -> None:
+    """Add the names that another architecture has not got, behind those that they follow."""
+    position = 0
+    for name in found:
+        if name in known:
+            position = known.index(name) + 1
+        else:
+            known.insert(position, name)
+            position += 1
+
+
+def _module_job(module: discovery.KernelModule) -> ModuleJob:
+    import_name, root = discovery.import_name(module.path)
+    return ModuleJob(module.name, str(module.path), module.file, import_name, str(root))
+
+
+def _name_problems(declared: Iterable[Declared]) -> list[Problem]:
+    problems: list[Problem] = []
+    first: dict[str, Declared] = {}
+    for item in declared:
+        public = item.variant.family if item.variant else item.name
+        for name in dict.fromkeys((item.name, public)):
+            reason = names.why_no_kernel(name)
+            other = first.setdefault(name, item)
+            if reason:
+                problems.append(problem("CS212", place=item.place, kernel=name, reason=reason))
+            elif other is not item and not (name == public and _same_family(item, other)):
+                problems.append(problem("CS213", place=item.place, kernel=name, first=other.place))
+    return problems
+
+
+def _same_family(first: Declared, second: Declared) -> bool:
+    return (
+        first.variant is not None
+        and second.variant is not None
+        and first.variant.family == second.variant.family
+        and first.place == second.place
+        and first.name != second.name
+    )

@@ -1,0 +1,6 @@
+"""Families: how a call tells variants apart, and what is wrong with a set of them."""
+
+from stubgen.dispatch.families import Selection, decision_tree, families, gaps, selections, variant_of
+from stubgen.dispatch.texts import stated
+
+__all__ = ["Selection", "decision_tree", "families", "gaps", "selections", "stated", "variant_of"]

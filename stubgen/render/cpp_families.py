@@ -1,0 +1,112 @@
+"""Families in C++: enums for choices that are words, calls that choose at run time and calls that have chosen.
+
+The template form names the choice as its argument. It calls the function behind that choice directly, so it
+costs nothing, and a choice that has no variant is a compile error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from stubgen import dispatch
+from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Parameter
+from stubgen.render import cpp_types
+from stubgen.render.dispatcher import choice_symbol
+
+_PLAIN_TYPES: dict[type, str] = {bool: "bool", int: "std::int64_t", float: "double"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A selector, as C++ shows it."""
+
+    parameter: str
+    """Name of the family's parameter, as its author spells it."""
+    type: str
+    values: tuple[ChoiceValue, ...]
+    enumerators: tuple[str, ...] = ()
+    """For each value, if the type is an enum of the header's own."""
+
+    @property
+    def is_enum(self) -> bool:
+        """Whether the header has to define the type."""
+        return bool(self.enumerators)
+
+    @property
+    def can_be_template_argument(self) -> bool:
+        """Whether C++17 lets a template be chosen by it."""
+        return self.type != "double"
+
+    def expression(self, value: ChoiceValue) -> str:
+        """Give a value as C++ writes it."""
+        if self.is_enum:
+            return f"{self.type}::{self.enumerators[_index(value, self.values)]}"
+        return "true" if value is True else "false" if value is False else repr(value)
+
+    @property
+    def passed(self) -> list[str]:
+        """For an enum, what the compiled function takes for each enumerator."""
+        return [_passed(value) for value in self.values]
+
+
+def choices(family: Family, taken: Collection[str]) -> list[Choice]:
+    """Give the selectors of a family; types that the header defines get names that are not taken."""
+    return [
+        _choice(family, parameter, parameter.slot, taken)
+        for parameter in family.choices
+        if isinstance(parameter.slot, ChoiceSlot)
+    ]
+
+
+def _choice(family: Family, parameter: Parameter, slot: ChoiceSlot, taken: Collection[str]) -> Choice:
+    plain = {_PLAIN_TYPES.get(type(value), "") for value in slot.values}
+    if len(plain) == 1 and "" not in plain:
+        return Choice(parameter.name, plain.pop(), slot.values)
+    name = _camel_case(f"{family.name}_{parameter.name}")
+    while name in taken:
+        name += "_"
+    words = [_word(value) for value in slot.values]
+    return Choice(parameter.name, name, slot.values, tuple(cpp_types.parameter_names(words)))
+
+
+def template_cases(
+    family: Family, variants: Sequence[Kernel], found: Sequence[Choice], names: Sequence[str], package: str
+) -> list[tuple[str, str]]:
+    """Give for each choice that has variants the condition on the template's arguments, and its symbol."""
+    cases: list[tuple[str, str]] = []
+    for selection in dispatch.selections(family, variants):
+        tests = [
+            f"{name} == {choice.expression(value)}"
+            for name, choice, value in zip(names, found, selection.values, strict=True)
+        ]
+        cases.append((" && ".join(tests), choice_symbol(selection, family, package)))
+    return cases
+
+
+def _word(value: ChoiceValue) -> str:
+    """Give the identifier that stands for a value in an enum."""
+    if value is None:
+        return "none"
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in str(value).lower())
+    return text if text[:1].isalpha() else f"value_{text}"
+
+
+def _passed(value: ChoiceValue) -> str:
+    match value:
+        case None:
+            return "nullptr"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return cpp_types.string(value)
+        case _:
+            return repr(value)
+
+
+def _camel_case(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def _index(value: ChoiceValue, values: Sequence[ChoiceValue]) -> int:
+    return next(i for i, v in enumerate(values) if type(v) is type(value) and v == value)

@@ -1,0 +1,420 @@
+"""The C that finds the variant of a family and the build for a GPU; it is compiled into the library."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from stubgen import archs, dispatch
+from stubgen.dispatch.constraints import Constraint, Feature, Integers, Layout, Path, Value, Values
+from stubgen.dispatch.texts import stated
+from stubgen.dispatch.tree import Candidate, Leaf, Node, Switch
+from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Library, tvm_ffi_symbol
+from stubgen.render import cpp_types
+from stubgen.render.templates import fill
+
+_TYPE_INDEXES = {
+    "none": ("kTVMFFINone",),
+    "int": ("kTVMFFIInt",),
+    "bool": ("kTVMFFIBool",),
+    "float": ("kTVMFFIFloat",),
+    "pointer": ("kTVMFFIOpaquePtr",),
+    "tensor": ("kTVMFFIDLTensorPtr", "kTVMFFITensor"),
+    "shape": ("kTVMFFIShape",),
+    "array": ("kTVMFFIArray",),
+}
+"""By kind, what the compiled functions accept for it."""
+
+_DEVICE_TYPES = {"cpu": "kDLCPU", "cuda": "kDLCUDA"}
+
+_DTYPE_CODES = {
+    "int": "kDLInt",
+    "uint": "kDLUInt",
+    "float": "kDLFloat",
+    "bfloat": "kDLBfloat",
+    "bool": "kDLBool",
+    "float8_e3m4": "kDLFloat8_e3m4",
+    "float8_e4m3": "kDLFloat8_e4m3",
+    "float8_e4m3b11fnuz": "kDLFloat8_e4m3b11fnuz",
+    "float8_e4m3fn": "kDLFloat8_e4m3fn",
+    "float8_e4m3fnuz": "kDLFloat8_e4m3fnuz",
+    "float8_e5m2": "kDLFloat8_e5m2",
+    "float8_e5m2fnuz": "kDLFloat8_e5m2fnuz",
+    "float8_e8m0fnu": "kDLFloat8_e8m0fnu",
+    "float6_e2m3fn": "kDLFloat6_e2m3fn",
+    "float6_e3m2fn": "kDLFloat6_e3m2fn",
+    "float4_e2m1fn": "kDLFloat4_e2m1fn",
+}
+"""DLPack's names; those of the small floats hold their width."""
+
+
+def dispatcher(library: Library) -> str:
+    """Give the C of all dispatchers of a library; empty if it needs none."""
+    package = library.package
+    with_code = [kernel for kernel in library.kernels if kernel.has_device_code]
+    if not with_code and not library.families:
+        return ""
+    arch_sets = list(dict.fromkeys(kernel.archs for kernel in with_code))
+    return fill(
+        "dispatcher.c.j2",
+        package=package,
+        arch_sets=[[archs.parse(name) for name in names] for names in arch_sets],
+        arch_names=arch_sets,
+        kernels=[_kernel(kernel, package, arch_sets.index(kernel.archs)) for kernel in with_code],
+        host_functions=[
+            kernel.linker_symbol(package)
+            for kernel in library.kernels
+            if kernel.variant and not kernel.has_device_code
+        ],
+        families=[
+            _family(family, module.variants(family), package)
+            for module in library.modules
+            for family in module.families
+        ],
+    )
+
+
+def exports(library: Library) -> tuple[str, ...]:
+    """Give every symbol that the library shows: for each function the names that it can be called by.
+
+    Functions have one for tvm-ffi's look-up and one that no other package has; so have families. Builds for
+    one architecture and families with their selectors chosen have only the latter kind.
+    """
+    package = library.package
+    found = [symbol for kernel in library.kernels for symbol in symbols(kernel, package)]
+    for module in library.modules:
+        for family in module.families:
+            found += [family.symbol, family.linker_symbol(package)]
+            if family.choices:
+                chosen = dispatch.selections(family, module.variants(family))
+                found += [choice_symbol(selection, family, package) for selection in chosen]
+    return tuple(found)
+
+
+def symbols(kernel: Kernel, package: str) -> tuple[str, ...]:
+    """Give the symbols of one kernel and of its builds."""
+    builds = [tvm_ffi_symbol(kernel.build_name(package, arch)) for arch in kernel.archs]
+    return (kernel.symbol, kernel.linker_symbol(package), *builds)
+
+
+def choice_symbol(selection: dispatch.Selection, family: Family, package: str) -> str:
+    """Name the function of a family whose selectors are chosen."""
+    return tvm_ffi_symbol(f"{package}__{selection.name(family)}")
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What the template shows
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel with device code, of which there is a build for each architecture."""
+
+    name: str
+    public_name: str
+    symbols: tuple[str, ...]
+    arch_set: int
+    builds: tuple[str, ...]
+    archs: str
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """The values of a selector, as tests of the argument that chooses."""
+
+    function: str
+    tests: list[str]
+    position: int
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What to call when the selectors have been chosen."""
+
+    indexes: tuple[int, ...]
+    target: str
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """A function that finds a variant, its selectors being chosen."""
+
+    symbols: tuple[str, ...]
+    signature: str
+    count: int
+    """Of the arguments."""
+    parameters: str
+    body: str
+
+
+@dataclass(frozen=True)
+class _Family:
+    name: str
+    symbols: tuple[str, ...]
+    signature: str
+    count: int
+    parameters: str
+    choices: list[_Choices]
+    kept: list[int]
+    """Positions of the arguments that a variant takes."""
+    cases: list[_Case]
+    selections: list[_Selection]
+
+
+def _kernel(kernel: Kernel, package: str, arch_set: int) -> _Kernel:
+    return _Kernel(
+        name=kernel.name,
+        public_name=kernel.variant.family if kernel.variant else kernel.name,
+        symbols=(kernel.symbol, kernel.linker_symbol(package)),
+        arch_set=arch_set,
+        builds=tuple(tvm_ffi_symbol(kernel.build_name(package, arch)) for arch in kernel.archs),
+        archs=", ".join(kernel.archs),
+    )
+
+
+def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family:
+    symbols = (family.symbol, family.linker_symbol(package))
+    found = dispatch.selections(family, variants)
+    kept = [i for i, p in enumerate(family.parameters) if not isinstance(p.slot, ChoiceSlot)]
+    own = [family.parameters[i].name for i in kept]
+    chosen = bool(family.choices)
+    return _Family(
+        name=family.name,
+        symbols=symbols,
+        signature=cpp_types.string(stated(family)),
+        count=len(family.parameters),
+        parameters=cpp_types.string(", ".join(p.name for p in family.parameters)),
+        choices=[
+            _choices(family, position, parameter.slot)
+            for position, parameter in enumerate(family.parameters)
+            if isinstance(parameter.slot, ChoiceSlot)
+        ],
+        kept=kept,
+        cases=[
+            _Case(
+                tuple(
+                    _index(value, parameter.slot.values)
+                    for value, parameter in zip(selection.values, family.choices, strict=True)
+                    if isinstance(parameter.slot, ChoiceSlot)
+                ),
+                choice_symbol(selection, family, package),
+            )
+            for selection in found
+            if chosen
+        ],
+        selections=[
+            _Selection(
+                symbols=(choice_symbol(selection, family, package),) if chosen else symbols,
+                signature=cpp_types.string(stated(family, selection.values)),
+                count=len(own),
+                parameters=cpp_types.string(", ".join(own)),
+                body=_Body(selection.variants, package).text(),
+            )
+            for selection in found
+        ],
+    )
+
+
+def _choices(family: Family, position: int, slot: ChoiceSlot) -> _Choices:
+    return _Choices(
+        f"choose_{family.name}__{position}", [_is_value(value) for value in slot.values], position
+    )
+
+
+def _is_value(value: ChoiceValue) -> str:
+    match value:
+        case None:
+            return "type_of(any) == kTVMFFINone"
+        case bool():
+            return f"is_bool(any, {int(value)})"
+        case int():
+            return f"is_int(any, {_int64(value)})"
+        case float():
+            return f"is_float(any, {_double(value)})"
+        case str():
+            return f"is_string(any, {cpp_types.string(value)}, {len(value.encode())})"
+
+
+def _index(value: ChoiceValue, values: Sequence[ChoiceValue]) -> int:
+    return next(i for i, v in enumerate(values) if type(v) is type(value) and v == value)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The decision tree as C
+
+
+class _Body:
+    """Writes the decision tree of some variants as nested switches."""
+
+    def __init__(self, variants: Sequence[Kernel], package: str) -> None:
+        self._variants = variants
+        self._package = package
+        self._root = dispatch.decision_tree(variants).root
+        self._builds = any(kernel.has_device_code for kernel in variants)
+
+    def text(self) -> str:
+        lines = ["const int device = device_of_call(args, num_args);"] if self._builds else []
+        if self._builds:
+            lines += ["const struct kernel* unbuilt = NULL;", "TVMFFISafeCallType build;"]
+        lines += self._node(self._root)
+        return textwrap.indent("\n".join(lines), "  ")
+
+    def _node(self, node: Node) -> Iterator[str]:
+        match node:
+            case Switch():
+                yield from self._switch(node)
+            case Leaf(candidates=candidates):
+                for candidate in candidates:
+                    yield from self._candidate(candidate)
+
+    def _switch(self, switch: Switch) -> Iterator[str]:
+        yield f"switch ({_read(switch.feature)}) {{"
+        for values, node in switch.branches:
+            yield from _cases(switch.feature, values)
+            yield from _indented(self._node(node), 4)
+            yield "    break;"
+        otherwise = list(self._node(switch.otherwise))
+        if otherwise:
+            yield "  default:"
+            yield from _indented(otherwise, 4)
+        yield "}"
+
+    def _candidate(self, candidate: Candidate) -> Iterator[str]:
+        kernel = self._variants[candidate.variant]
+        tests = [test for feature, constraint in candidate.tests for test in _tests(feature, constraint)]
+        tests += [f"{_read(a)} == {_read(b)}" for group in candidate.equal for a, b in _pairs(group)]
+        if not tests:
+            yield from self._call(kernel)
+            return
+        yield f"if ({' && '.join(tests)}) {{"
+        yield from _indented(self._call(kernel), 2)
+        yield "}"
+
+    def _call(self, kernel: Kernel) -> Iterator[str]:
+        arguments = "(self, args, num_args, result)"
+        if kernel.has_device_code:
+            yield f"build = build_for(&kernel_{kernel.name}, device);"
+            yield f"if (build != NULL) return build{arguments};"
+            yield f"if (unbuilt == NULL) unbuilt = &kernel_{kernel.name};"
+        else:
+            yield f"return {kernel.linker_symbol(self._package)}{arguments};"
+
+
+def _cases(feature: Feature, values: Iterable[Value]) -> Iterator[str]:
+    for value in values:
+        for label in _labels(feature, value):
+            yield f"  case {label}:"
+
+
+def _labels(feature: Feature, value: Value) -> tuple[str, ...]:
+    """Give what a value reads as in C."""
+    match feature.what:
+        case "kind":
+            return _TYPE_INDEXES[str(value)]
+        case "dtype":
+            return (_dtype(str(value)),)
+        case "device":
+            return (_DEVICE_TYPES[str(value)],)
+        case _:
+            return (_int64(int(value)),)
+
+
+def _read(feature: Feature) -> str:
+    """Give the expression that reads a feature; it has a value that is no other's where there is none."""
+    where = _argument(feature.path)
+    match feature.what:
+        case "kind":
+            return f"type_of({where})"
+        case "dtype":
+            return f"dtype_of({where})"
+        case "rank":
+            return f"rank_of({where})"
+        case "device":
+            return f"device_type_of({where})"
+        case "extent":
+            return f"extent_of({where}, {feature.index})"
+        case "integer":
+            return f"integer_of({where})"
+        case what:
+            raise TypeError(f"{what} is tested, not read")
+
+
+def _tests(feature: Feature, constraint: Constraint) -> Iterator[str]:
+    where = _argument(feature.path)
+    match constraint:
+        case Values(values=values) if feature.what == "float":
+            yield " || ".join(f"is_float({where}, {_double(float(value))})" for value in values)
+        case Values(values=values):
+            labels = [label for value in sorted(values, key=str) for label in _labels(feature, value)]
+            read = _read(feature)
+            tests = [f"{read} == {label}" for label in labels]
+            yield tests[0] if len(tests) == 1 else f"({' || '.join(tests)})"
+        case Integers(multiple_of=multiple_of) if feature.what == "address":
+            yield f"is_aligned({where}, {multiple_of})"
+        case Integers():
+            yield from _integers(_read(feature), constraint)
+        case Layout():
+            yield from _layout(where, constraint)
+
+
+def _integers(read: str, constraint: Integers) -> Iterator[str]:
+    if constraint.low is not None:
+        yield f"{read} >= {_int64(constraint.low)}"
+    if constraint.high is not None:
+        yield f"{read} <= {_int64(constraint.high)}"
+    if constraint.multiple_of > 1:
+        yield f"{read} % {constraint.multiple_of} == 0"
+
+
+def _layout(where: str, layout: Layout) -> Iterator[str]:
+    if layout.row_major:
+        yield f"is_row_major({where})"
+        return
+    for index, stride in enumerate(layout.strides):
+        if isinstance(stride, int):
+            yield f"is_stride({where}, {index}, {_int64(stride)})"
+        elif stride is not None and stride.multiple_of > 1:
+            yield f"is_stride_multiple({where}, {index}, {stride.multiple_of})"
+
+
+def _argument(path: Path) -> str:
+    text = f"&args[{path[0]}]"
+    for index in path[1:]:
+        text = f"item({text}, {index})"
+    return text
+
+
+def _dtype(name: str) -> str:
+    """Give the expression for an element type.
+
+    >>> _dtype("bfloat16"), _dtype("float4_e2m1fnx2"), _dtype("bool")
+    ('DTYPE(kDLBfloat, 16, 1)', 'DTYPE(kDLFloat4_e2m1fn, 4, 2)', 'DTYPE(kDLBool, 8, 1)')
+    """
+    element, _, lanes = (
+        name.rpartition("x") if name.rpartition("x")[2].isdigit() and "x" in name else (name, "", "1")
+    )
+    code = element if element in _DTYPE_CODES else element.rstrip("0123456789")
+    digits = element.partition("_")[0].lstrip("abcdefghijklmnopqrstuvwxyz") or "8"
+    return f"DTYPE({_DTYPE_CODES[code]}, {digits}, {lanes})"
+
+
+def _int64(value: int) -> str:
+    if value == -(2**63):
+        return "INT64_MIN"
+    return str(value) if -(2**31) < value < 2**31 else f"INT64_C({value})"
+
+
+def _double(value: float) -> str:
+    return json.dumps(value)
+
+
+def _pairs(group: Sequence[Feature]) -> Iterator[tuple[Feature, Feature]]:
+    return itertools.pairwise(group)
+
+
+def _indented(lines: Iterable[str], columns: int) -> Iterator[str]:
+    for line in lines:
+        yield " " * columns + line
