@@ -50,15 +50,19 @@ slots = st.recursive(
     lambda inner: st.builds(model.TupleSlot, st.lists(inner, max_size=3).map(tuple), st.none() | identifiers),
     max_leaves=6,
 )
+choice_values = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | finite | texts
+family_slots = st.one_of(
+    slots,
+    st.builds(model.ChoiceSlot, identifiers, st.lists(choice_values, min_size=1, max_size=4).map(tuple)),
+    st.builds(model.OneOfSlot, st.lists(slots, min_size=1, max_size=3).map(tuple)),
+)
 
 places = st.builds(model.Place, texts, st.integers(1, 10**6))
-parameters = st.builds(
-    model.Parameter,
-    identifiers,
-    slots,
-    st.sampled_from(["positional_only", "positional_or_keyword", "keyword_only"]),
-    st.none() | defaults,
-)
+kinds = st.sampled_from(["positional_only", "positional_or_keyword", "keyword_only"])
+parameters = st.builds(model.Parameter, identifiers, slots, kinds, st.none() | defaults)
+frozen = st.builds(model.Frozen, identifiers, texts, st.integers(0, 9), kinds, st.none() | defaults)
+archs = st.lists(st.sampled_from(["sm_80", "sm_90a", "sm_100f"]), unique=True, max_size=3).map(tuple)
+labels = st.dictionaries(identifiers, identifiers, max_size=3)
 kernels = st.builds(
     model.Kernel,
     name=identifiers,
@@ -68,12 +72,36 @@ kernels = st.builds(
     place=places,
     doc=texts,
     source=st.none() | places,
-    frozen=st.lists(st.builds(model.Frozen, identifiers, texts), max_size=2).map(tuple),
+    frozen=st.lists(frozen, max_size=2).map(tuple),
     env_streams=st.lists(identifiers, max_size=2).map(tuple),
-    has_device_code=st.booleans(),
-    arch=st.none() | st.just("sm_90a"),
+    archs=archs,
     options=texts,
-    variant=st.none() | st.builds(model.Variant, identifiers, st.dictionaries(identifiers, identifiers)),
+    variant=st.none()
+    | st.builds(
+        model.Variant,
+        identifiers,
+        labels,
+        st.dictionaries(identifiers, choice_values, max_size=3),
+        st.integers(-9, 9),
+    ),
+)
+families = st.builds(
+    model.Family,
+    name=identifiers,
+    module=identifiers,
+    parameters=st.lists(
+        st.builds(model.Parameter, identifiers, family_slots, kinds, st.none() | defaults), max_size=3
+    ).map(tuple),
+    variants=st.lists(identifiers, max_size=3).map(tuple),
+    axes=st.lists(
+        st.builds(model.Axis, identifiers, st.lists(identifiers, max_size=3).map(tuple)), max_size=2
+    ).map(tuple),
+    place=places,
+    doc=texts,
+    source=st.none() | places,
+    frozen=st.lists(frozen, max_size=2).map(tuple),
+    env_streams=st.lists(identifiers, max_size=2).map(tuple),
+    archs=archs,
 )
 records = st.builds(
     model.Record,
@@ -87,6 +115,7 @@ modules = st.builds(
     identifiers,
     texts,
     st.lists(kernels, max_size=2).map(tuple),
+    st.lists(families, max_size=2).map(tuple),
     st.lists(records, max_size=2).map(tuple),
     texts,
 )

@@ -33,7 +33,7 @@ from stubgen.model import (
 from stubgen.render import documentation, python_types, render
 from stubgen.render.cpp_types import parameter_names
 from stubgen.render.layout import WIDTH, call_like, docstring, wrapped
-from tests.unit.samples import defaults, identifiers, slots
+from tests.unit.samples import defaults, family_slots, identifiers
 
 # Everything but what ends a line: documentation is rendered line by line.
 lines = st.text(max_size=30).map(lambda text: "".join(text.splitlines()))
@@ -114,7 +114,7 @@ def test_infinities_and_nan_are_printed_as_python_reads_them(value: float | tupl
     assert repr(eval(text, {"float": float})) == repr(value)
 
 
-@given(slots)
+@given(family_slots)
 def test_a_type_can_be_parsed_and_its_imports_are_found(slot: object) -> None:
     for records in (True, False):
         text = python_types.type_of(slot, records=records)  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def library(doc: str, frozen: str) -> Library:
         Place(doc, 1),
         (Frozen("mode", frozen),),
         ("stream",),
-        arch="sm_90a",
+        archs=("sm_90a", "sm_100f"),
     )
     inner = msgspec.structs.replace(kernel, name="l", module="inner.n")
     modules = (Module("m", "k.py", (kernel,), doc=doc), Module("inner.n", "k.py", (inner,), doc=doc))
@@ -243,13 +243,13 @@ def test_positional_and_keyword_functions_have_the_same_parameters() -> None:
 
 
 def test_documentation_says_what_types_cannot() -> None:
-    doc = "\n".join(documentation.kernel_doc(library("Doc.", "'fast'").kernels[0], width=80))
+    doc = "\n".join(documentation.function_doc(library("Doc.", "'fast'").kernels[0], width=80))
     for words in (
         "x: float32, shape (n,)",
         "n is a multiple of 4",
         "mode='fast'",
         "current stream",
-        "sm_90a",
+        "Built for sm_90a, sm_100f.",
     ):
         assert words in doc
     assert inspect.cleandoc(doc).startswith("Doc.")

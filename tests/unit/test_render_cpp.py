@@ -57,7 +57,7 @@ def kernel(name: str, /, doc: str = "", module: str = "k", **slots: Slot | tuple
 
 
 def module(*kernels: Kernel, name: str = "k", records: tuple[Record, ...] = (), doc: str = "") -> Module:
-    return Module(name, "kernels/k.py", kernels, records, doc)
+    return Module(name, "kernels/k.py", kernels, records=records, doc=doc)
 
 
 def record(name: str, *fields: str | Field, doc: str = "") -> Record:

@@ -111,7 +111,7 @@ def test_constexpr_parameters_are_frozen_and_gone() -> None:
     author = (*written("x"), AuthorParameter("size", frozen="4096"), *written("y"))
     found = bind(author, (Argument("x", X), Argument("y", X)))
     assert shown(found.parameters) == "(x, y)"
-    assert found.frozen == (Frozen("size", "4096"),)
+    assert found.frozen == (Frozen("size", "4096", position=1),)
 
 
 def test_variadic_arguments_stay_in_their_place_without_keywords() -> None:
