@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from stubgen import discovery, names
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Settings
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
 from stubgen.link import KernelIR
 from stubgen.model import tvm_ffi_symbol
+from stubgen.signatures import AuthorParameter
 
 
 class Progress(Protocol):
@@ -152,6 +155,7 @@ class _Run:
 
     def _keep(self, job: CompileJob, arch: str | None, compiled: Compiled) -> None:
         first = self._first.setdefault(compiled.name, compiled)
+        self._first[compiled.name] = msgspec.structs.replace(first, author=_common(first, compiled))
         paths = self._paths.setdefault(compiled.name, {})
         if not _alike(first, compiled):
             self.problems.append(
@@ -168,11 +172,26 @@ class _Run:
         paths[(arch or "") if compiled.has_device_code else ""] = Path(job.ir_path)
 
 
+def _common(first: Compiled, second: Compiled) -> tuple[AuthorParameter, ...]:
+    """Give the author's parameters without the constants that an architecture has of its own."""
+    if first.author == second.author or not _alike(first, second):
+        return first.author
+    return tuple(
+        ours if ours == theirs else msgspec.structs.replace(ours, frozen="(by architecture)")
+        for ours, theirs in zip(first.author, second.author, strict=True)
+    )
+
+
+def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
+    """Give the author's parameters as far as callers see them; constants may differ between builds."""
+    return [(p.name, p.kind, p.default, p.frozen is None) for p in compiled.author]
+
+
 def _alike(first: Compiled, second: Compiled) -> bool:
     """Tell whether callers can take one build for the other."""
     return (
         first.arguments == second.arguments
-        and first.author == second.author
+        and _parameters(first) == _parameters(second)
         and first.records == second.records
         and first.has_device_code == second.has_device_code
     )
