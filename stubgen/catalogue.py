@@ -405,6 +405,14 @@ has to have the higher priority.
         "choose another folder with --output, or remove {other} first",
         "The folder's pyproject.toml installs one package; a second one would take its place silently.",
     ),
+    "CS504": Entry(
+        "{path} is no generated package: {reason}",
+        "name the folder that cute-stubgen generated, or a package that is installed",
+    ),
+    "CS505": Entry(
+        "{package} has no function {name!r}{hint}",
+        "list its functions: cute-stubgen describe {package}",
+    ),
     # CS6xx: warnings.
     "CS601": Entry(
         "{value} given for {parameter} of {kernel} is not compiled in: it stays a run-time parameter "

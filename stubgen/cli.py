@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from stubgen import __version__, catalogue, config
+from stubgen.cli_tables import show_function, show_library
 from stubgen.config import HostName, ToolchainName
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem
 
@@ -171,6 +173,31 @@ def list_kernels(kernels: _Kernels = None, project: _ProjectFolder = None, as_js
             exported = ", ".join(row["exported_as"]) or "-"
             table.add_row(row["function"], f"{row['file']}:{row['line']}", exported)
         _out.print(table)
+
+
+@app.command()
+def describe(
+    package: Annotated[
+        str, typer.Argument(metavar="PATH_OR_PACKAGE", help="A generated folder, or an installed package.")
+    ],
+    name: Annotated[str | None, typer.Argument(help="One function of it.", show_default=False)] = None,
+    as_json: _Json = False,
+) -> None:
+    """Show what a generated package holds: functions, variants, architectures, and what is not built."""
+    with _errors(as_json):
+        from stubgen import inspection
+
+        described = inspection.describe(inspection.find_library(package))
+        functions = {function.name: function for function in described.functions}
+        if name is not None and name not in functions:
+            hint = did_you_mean(name, functions)
+            raise StubgenError(problem("CS505", package=described.package, name=name, hint=hint))
+        if as_json:
+            _print_json(msgspec.to_builtins(described if name is None else functions[name]))
+        elif name is None:
+            show_library(described, _out)
+        else:
+            show_function(functions[name], _out)
 
 
 @app.command()

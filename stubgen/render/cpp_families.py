@@ -1,4 +1,4 @@
-"""Families in C++: enums for choices that are words, calls that choose at run time and calls that have chosen.
+"""Families in C++: enums for choices that are words, calls that choose and calls that have chosen.
 
 The template form names the choice as its argument. It calls the function behind that choice directly, so it
 costs nothing, and a choice that has no variant is a compile error.

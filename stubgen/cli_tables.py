@@ -1,0 +1,82 @@
+"""The tables that ``cute-stubgen describe`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from stubgen.inspection import Description, FunctionDescription
+
+_SHOWN_GAPS = 20
+"""A family with more has their number told."""
+
+
+def show_library(described: Description, console: Console) -> None:
+    """Print a library: a line for each function."""
+    versions = described.versions
+    archs = ", ".join(described.archs) or "the host only"
+    console.print(
+        f"{described.package}, for {archs}; cute-stubgen {versions.cute_stubgen}, "
+        f"nvidia-cutlass-dsl {versions.cutlass_dsl}, apache-tvm-ffi {versions.tvm_ffi}",
+        markup=False,
+    )
+    console.print()
+    rows = [
+        [
+            f"{f.module}.{f.name}",
+            str(len(f.variants) or ""),
+            _gaps(f),
+            ", ".join(f.archs) or "host",
+            f.summary,
+        ]
+        for f in described.functions
+    ]
+    console.print(_table(["function", "variants", "gaps", "built for", ""], rows))
+
+
+def show_function(function: FunctionDescription, console: Console) -> None:
+    """Print all that is known of a function."""
+    console.print(f"{function.module}.{function.signature}", markup=False)
+    if function.summary:
+        console.print(function.summary, markup=False)
+    console.print()
+    console.print(
+        _table(["parameter", "type", ""], [[p.name, p.type, p.accepts] for p in function.parameters])
+    )
+    if not function.variants:
+        console.print(f"\nbuilt for {', '.join(function.archs) or 'the host only'}", markup=False)
+        return
+    axes = list(function.variants[0].labels)
+    headings, rows = ["variant", *axes], [[v.key, *v.labels.values()] for v in function.variants]
+    if function.arch_gaps:
+        headings.append("built for")
+        rows = [[*row, ", ".join(v.archs)] for row, v in zip(rows, function.variants, strict=True)]
+    console.print()
+    console.print(_table(headings, rows))
+    if not function.arch_gaps:
+        console.print(f"\nall built for {', '.join(function.archs) or 'the host only'}", markup=False)
+    if function.gaps:
+        console.print(f"\nnot built ({len(function.gaps)}):", markup=False)
+        shown = function.gaps[:_SHOWN_GAPS]
+        console.print(_table(axes, [list(gap.values()) for gap in shown]))
+        if len(function.gaps) > len(shown):
+            console.print(f"and {len(function.gaps) - len(shown)} more (--json lists all)", markup=False)
+
+
+def _gaps(function: FunctionDescription) -> str:
+    return str(len(function.gaps) + len(function.arch_gaps) or "")
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Make a table of texts as they are; only its last column may be broken into lines."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, no_wrap=heading != headings[-1], overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table

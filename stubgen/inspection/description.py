@@ -1,0 +1,96 @@
+"""Describes a library in plain data: what ``cute-stubgen describe`` prints, as a table or as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stubgen import dispatch
+from stubgen.model import Family, Kernel, Library, Module, Parameter, Versions
+from stubgen.render import documentation, python_types
+
+
+class ParameterDescription(msgspec.Struct, frozen=True):
+    """One parameter of a function."""
+
+    name: str
+    type: str
+    """In Python."""
+    accepts: str
+    """What the type cannot say: dtypes, extents, devices."""
+
+
+class VariantDescription(msgspec.Struct, frozen=True):
+    """One variant of a family."""
+
+    key: str
+    labels: dict[str, str]
+    archs: tuple[str, ...]
+
+
+class FunctionDescription(msgspec.Struct, frozen=True):
+    """A public function."""
+
+    name: str
+    module: str
+    summary: str
+    signature: str
+    parameters: tuple[ParameterDescription, ...]
+    archs: tuple[str, ...]
+    """None for a function that only runs on the host."""
+    variants: tuple[VariantDescription, ...] = ()
+    """Of a family."""
+    gaps: tuple[dict[str, str], ...] = ()
+    """Combinations of a family's axes that no variant is built for."""
+    arch_gaps: dict[str, tuple[str, ...]] = {}
+    """Of the variants that not all of the family's architectures have, those they lack."""
+
+
+class Description(msgspec.Struct, frozen=True):
+    """A library."""
+
+    package: str
+    versions: Versions
+    archs: tuple[str, ...]
+    functions: tuple[FunctionDescription, ...]
+
+
+def describe(library: Library) -> Description:
+    """Describe a library."""
+    return Description(
+        package=library.package,
+        versions=library.versions,
+        archs=tuple(dict.fromkeys(arch for kernel in library.kernels for arch in kernel.archs)),
+        functions=tuple(
+            _function(function, module) for module in library.modules for function in module.functions
+        ),
+    )
+
+
+def _function(function: Kernel | Family, module: Module) -> FunctionDescription:
+    items = ", ".join(python_types.positional_items(function.parameters))
+    variants = module.variants(function) if isinstance(function, Family) else ()
+    return FunctionDescription(
+        name=function.name,
+        module=module.name,
+        summary=(function.doc.splitlines() or [""])[0],
+        signature=f"{function.name}({items}) -> None",
+        parameters=tuple(map(_parameter, function.parameters)),
+        archs=function.archs,
+        variants=tuple(
+            VariantDescription(kernel.variant.key, dict(kernel.variant.labels), kernel.archs)
+            for kernel in variants
+            if kernel.variant
+        ),
+        gaps=tuple(dispatch.gaps(function, variants)) if isinstance(function, Family) else (),
+        arch_gaps={
+            kernel.variant.key: lacking
+            for kernel in variants
+            if kernel.variant and (lacking := tuple(a for a in function.archs if a not in kernel.archs))
+        },
+    )
+
+
+def _parameter(parameter: Parameter) -> ParameterDescription:
+    slot = parameter.slot
+    shown = python_types.type_of(slot, records=False)
+    return ParameterDescription(parameter.name, shown, documentation.describe(slot))

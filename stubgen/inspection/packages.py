@@ -1,0 +1,55 @@
+"""Finds generated packages: by a path to them or into them, or by the name that Python imports them by."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from stubgen import manifest
+from stubgen.diagnostics import StubgenError, problem
+from stubgen.model import Library
+
+
+def find_library(given: str) -> Library:
+    """Read what a package was generated from.
+
+    Parameters
+    ----------
+    given
+        The output folder, the package's folder, its ``manifest.json``, or the name of an installed package.
+
+    Raises
+    ------
+    StubgenError
+        CS504: there is no such package, or its manifest is not one of this version.
+    """
+    manifests = list(_manifests(Path(given))) or list(_installed(given))
+    if not manifests:
+        raise StubgenError(problem("CS504", path=given, reason="there is no manifest.json"))
+    if len(manifests) > 1:
+        found = ", ".join(str(path.parent) for path in manifests)
+        raise StubgenError(problem("CS504", path=given, reason=f"there are several: {found}"))
+    read = manifest.read(manifests[0])
+    if read is None:
+        reason = "its manifest.json was not written by this version of cute-stubgen"
+        raise StubgenError(problem("CS504", path=given, reason=reason))
+    return read.library
+
+
+def _manifests(path: Path) -> Iterator[Path]:
+    if path.is_file() and path.name == manifest.NAME:
+        yield path
+    elif (path / manifest.NAME).is_file():
+        yield path / manifest.NAME
+    elif path.is_dir():
+        yield from sorted(path.glob(f"*/{manifest.NAME}"))
+
+
+def _installed(name: str) -> Iterator[Path]:
+    """Find a package without importing it: importing would load its library."""
+    if not name.isidentifier():
+        return
+    spec = importlib.util.find_spec(name)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        yield from _manifests(Path(folder))
