@@ -10,10 +10,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks import call_cost, import_time
+from benchmarks import call_cost, dispatch, import_time
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "call_cost": call_cost.measure,
+    "dispatch": dispatch.measure,
     "import_time": import_time.measure,
 }
 

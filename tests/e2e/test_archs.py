@@ -1,0 +1,156 @@
+"""One library for several architectures: what is in the binary, and what its users are told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from stubgen import elf
+from tests.conftest import run_stubgen
+
+KERNELS = '''
+"""Scaling."""
+
+import cutlass
+from cuda.bindings.driver import CUstream
+from cutlass import cute
+
+import stubgen as sg
+
+
+class Scale:
+    def __init__(self, threads):
+        self.threads = threads
+
+    @cute.jit
+    def __call__(self, x: cute.Tensor, factor: cutlass.Float32, stream: CUstream):
+        """x = factor * x, elementwise and in place."""
+        blocks = cute.ceil_div(x.shape[0], self.threads)
+        self._kernel(x, factor).launch(grid=[blocks, 1, 1], block=[self.threads, 1, 1], stream=stream)
+
+    @cute.kernel
+    def _kernel(self, x: cute.Tensor, factor: cutlass.Float32):
+        thread, _, _ = cute.arch.thread_idx()
+        block, _, _ = cute.arch.block_idx()
+        i = block * self.threads + thread
+        if i < x.shape[0]:
+            x[i] = (factor * x[i].to(cutlass.Float32)).to(x.element_type)
+
+
+@cute.jit
+def host_scale(x: cute.Tensor, factor: cutlass.Float32):
+    """x = factor * x on the host."""
+    for i in range(x.shape[0]):
+        x[i] = factor * x[i]
+
+
+@sg.family(dtype=[cutlass.Float16, cutlass.Float32, cutlass.Float8E4M3FN])
+def scale(dtype):
+    return sg.kernel(
+        Scale(256 if sg.target_arch() == "sm_100a" else 128),
+        x=sg.tensor(dtype, sg.dim("n")),
+        factor=cutlass.Float32,
+        stream=sg.env_stream(),
+        min_arch="sm_90" if dtype is cutlass.Float8E4M3FN else None,
+    )
+
+
+sg.export(
+    Scale(64),
+    x=sg.tensor(cutlass.Float32, sg.dim("n")),
+    factor=cutlass.Float32,
+    stream=sg.env_stream(),
+    name="newest_scale",
+    min_arch="sm_100",
+)
+sg.export(host_scale, x=sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu"), factor=cutlass.Float32)
+'''
+
+ARCHS = ("sm_100a", "sm_80", "sm_90a")
+IN_ORDER = ("sm_80", "sm_90a", "sm_100a")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("archs")
+    (folder / "kernels").mkdir()
+    (folder / "kernels" / "scaling.py").write_text(KERNELS)
+    (folder / "pyproject.toml").write_text(
+        f'[tool.cute-stubgen]\npackage = "scaled"\narchs = {json.dumps(ARCHS)}\n'
+    )
+    done = run_stubgen("generate", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(project: Path) -> Path:
+    return project / "generated" / "scaled" / "lib" / "libscaled.so"
+
+
+def test_every_build_is_in_the_binary(library: Path) -> None:
+    cubins = Counter(cubin.arch for cubin in elf.cubins(library))
+    assert cubins == {"sm_80": 2, "sm_90a": 3, "sm_100a": 4}
+    builds = {s for s in elf.exported_symbols(library) if re.search(r"sm_\d+[af]?$", s)}
+    assert builds == {
+        f"__tvm_ffi_scaled__{kernel}__{arch}"
+        for kernel, archs in {
+            "scale__float16": IN_ORDER,
+            "scale__float32": IN_ORDER,
+            "scale__float8e4m3fn": IN_ORDER[1:],
+            "newest_scale": IN_ORDER[2:],
+        }.items()
+        for arch in archs
+    }
+
+
+def test_functions_without_device_code_are_there_once(library: Path) -> None:
+    found = {symbol for symbol in elf.exported_symbols(library) if "host_scale" in symbol}
+    assert found == {"__tvm_ffi_host_scale", "__tvm_ffi_scaled__host_scale"}
+
+
+def test_stubs_and_headers_say_what_each_is_built_for(project: Path) -> None:
+    package = project / "generated" / "scaled"
+    stub = (package / "scaling.pyi").read_text()
+    header = (package / "include" / "scaled" / "scaling.hpp").read_text()
+    for text in (stub, header):
+        assert "Built for sm_80, sm_90a, sm_100a." in text
+        assert "Built for sm_100a." in text
+        assert re.search(r"float8e4m3fn +float8e4m3fn +sm_90a, sm_100a\n", text)
+        assert re.search(r"float16 +float16 +sm_80, sm_90a, sm_100a\n", text)
+
+
+def test_describe_reports_what_is_not_built(project: Path) -> None:
+    done = run_stubgen("describe", project / "generated", "--json")
+    assert done.returncode == 0, done.stderr
+    described = json.loads(done.stdout)
+    assert described["archs"] == list(IN_ORDER)
+    functions = {function["name"]: function for function in described["functions"]}
+    assert functions["scale"]["arch_gaps"] == {"float8e4m3fn": ["sm_80"]}
+    assert functions["scale"]["gaps"] == []
+    assert functions["newest_scale"]["archs"] == ["sm_100a"]
+    assert functions["host_scale"]["archs"] == []
+    shown = run_stubgen("describe", project / "generated", "scale").stdout
+    assert re.search(r"float8e4m3fn +float8e4m3fn +sm_90a, sm_100a", shown)
+
+
+def test_one_architecture_of_the_three_is_another_library(project: Path, tmp_path: Path) -> None:
+    done = run_stubgen("generate", "--arch", "sm_80", "--output", tmp_path / "one", cwd=project)
+    assert done.returncode == 0, done.stderr
+    library = tmp_path / "one" / "scaled" / "lib" / "libscaled.so"
+    assert Counter(cubin.arch for cubin in elf.cubins(library)) == {"sm_80": 2}
+    described = json.loads(run_stubgen("describe", tmp_path / "one", "--json").stdout)
+    assert [function["name"] for function in described["functions"]] == ["scale", "host_scale"]
+
+
+def test_a_minimum_that_is_no_architecture_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "scaling.py").write_text(KERNELS.replace('"sm_100"', '"hopper"'))
+    done = run_stubgen("generate", "--arch", "sm_90a", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "CS210" in done.stderr
+    assert "min_arch is 'hopper'" in done.stderr
