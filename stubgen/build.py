@@ -20,6 +20,7 @@ import platformdirs
 
 from stubgen import (
     __version__,
+    archive,
     archs,
     compilation,
     config,
@@ -37,7 +38,7 @@ from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.model import Family, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
-from stubgen.render import dispatcher, render
+from stubgen.render import dispatcher, linkage, render
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
 
 
@@ -115,10 +116,10 @@ def _build(
             {target.arch: target.profile for target in targets if target.arch and target.profile},
         )
         _require_distinct_symbols(library)
-        shared = _link(library, built, compiler, settings, Path(scratch), jobs, progress)
+        shared, *archives = _link(library, built, compiler, settings, Path(scratch), jobs, progress)
         _read_back(library, shared, settings)
         files = {path: text.encode() for path, text in render(library).items()}
-        files[f"{settings.package}/lib/{shared.name}"] = shared.read_bytes()
+        files |= {f"{settings.package}/lib/{made.name}": made.read_bytes() for made in (shared, *archives)}
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(library, files)
     return library, files, warnings
 
@@ -278,20 +279,29 @@ def _link(
     scratch: Path,
     jobs: int,
     progress: Progress,
-) -> Path:
+) -> list[Path]:
+    """Give the shared library, and after it the archives to link programs with."""
     progress.phase("Linking", 1)
-    shared = link.link_library(
+    host = HostTarget(settings.host)
+    objects = link.compile_objects(
         [ir for items in built.values() for item in items for ir in item.irs(library.package)],
-        scratch / f"lib{library.package}.so",
-        exports=dispatcher.exports(library),
         definitions=dispatcher.dispatcher(library),
+        sources={"register": linkage.registration(library)},
         toolchain=compiler,
-        host=HostTarget(settings.host),
+        host=host,
         work=scratch,
         jobs=jobs,
     )
+    shared = link.link_objects(
+        objects,
+        scratch / f"lib{library.package}.so",
+        exports=linkage.exports(library),
+        toolchain=compiler,
+        host=host,
+    )
+    archives = archive.library_archives(library, objects, toolchain=compiler, host=host, work=scratch)
     progress.step(shared.name)
-    return shared
+    return [shared, *archives]
 
 
 def _read_back(library: Library, shared: Path, settings: Config) -> None:
@@ -299,7 +309,7 @@ def _read_back(library: Library, shared: Path, settings: Config) -> None:
     glibc = HostTarget(settings.host).glibc if settings.toolchain == "zig" else None  # only zig can choose
     link.verify_library(
         shared,
-        exports=dispatcher.exports(library),
+        exports=linkage.exports(library),
         archs=[arch for kernel in library.kernels for arch in kernel.archs],
         glibc=glibc,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,114 @@ class KernelIR:
     alias: str | None = None
 
 
+@dataclass(frozen=True)
+class Objects:
+    """What a library is linked of.
+
+    Attributes
+    ----------
+    own : tuple of Path
+        The objects of the kernels, in their order, and those of the C beside them.
+    runtimes : tuple of Path
+        The archives that these need; none without device code.
+    """
+
+    own: tuple[Path, ...]
+    runtimes: tuple[Path, ...]
+
+
+def compile_objects(
+    kernels: Sequence[KernelIR],
+    *,
+    definitions: str = "",
+    sources: Mapping[str, str] | None = None,
+    toolchain: Toolchain,
+    host: HostTarget | None = None,
+    work: Path,
+    jobs: int | None = None,
+) -> Objects:
+    """Compile kernels and the C beside them.
+
+    Parameters
+    ----------
+    kernels
+        In the order they get in the library.
+    definitions
+        C that goes into the library with the kernels, such as dispatchers and metadata. It may
+        include ``tvm/ffi/c_api.h``.
+    sources
+        More such C, by name; each becomes an object of its own, which a program that is linked with a
+        static archive gets only if it uses it.
+    toolchain, host
+        What compiles, and for which machine; by default ``HostTarget()``.
+    work
+        Existing folder for the objects, and the C that some are made of.
+    jobs
+        How many compilers run at once; by default one a CPU.
+
+    Raises
+    ------
+    StubgenError
+        CS401 to CS403, CS405, CS406 and CS409. Kernels that do not compile are all reported at once.
+    """
+    host = host or HostTarget()
+    include = find_tvm_ffi().include
+    # Without device code nothing calls the CUDA runtime, and the library is some 0.7 MB smaller for
+    # it.
+    cuda = find_cuda_runtime() if any(kernel.has_device_code for kernel in kernels) else None
+    companion = companion_source(definitions, device_code=cuda is not None)
+    compiled = _compile_kernels(kernels, toolchain, host, work, jobs or os.cpu_count() or 1)
+    compiled += [
+        compile_source(name, text, include, toolchain, host, work)
+        for name, text in {"companion": companion, **(sources or {})}.items()
+    ]
+    return Objects(tuple(compiled), cuda.archives if cuda else ())
+
+
+def link_objects(
+    objects: Objects,
+    output: Path,
+    *,
+    exports: Sequence[str],
+    toolchain: Toolchain,
+    host: HostTarget | None = None,
+) -> Path:
+    """Link a shared library.
+
+    Parameters
+    ----------
+    objects
+        What it is made of.
+    output
+        The library to write; its file name becomes the soname.
+    exports
+        All symbols that can be seen from outside.
+    toolchain, host
+        What links, and for which machine; by default ``HostTarget()``.
+
+    Returns
+    -------
+    Path
+        ``output``.
+
+    Raises
+    ------
+    StubgenError
+        CS401, CS402, CS404 to CS406.
+    """
+    toolchain.link(
+        objects.own,
+        objects.runtimes,
+        output,
+        soname=output.name,
+        exports=exports,
+        library_dirs=[find_tvm_ffi().libraries],
+        libraries=["tvm_ffi", *(_GLIBC_PARTS if objects.runtimes else ())],
+        host=host or HostTarget(),
+    )
+    return output
+
+
 def link_library(
     kernels: Sequence[KernelIR],
     output: Path,
@@ -66,57 +174,14 @@ def link_library(
     work: Path,
     jobs: int | None = None,
 ) -> Path:
-    """Compile kernels and the companion C, and link them.
+    """Compile kernels and the companion C, and link them: both steps in one.
 
-    Parameters
-    ----------
-    kernels
-        In the order they get in the library.
-    output
-        The library to write; its file name becomes the soname.
-    exports
-        All symbols that can be seen from outside.
-    definitions
-        C that goes into the library with the kernels, such as dispatchers and metadata. It may
-        include ``tvm/ffi/c_api.h``.
-    toolchain, host
-        What compiles and links, and for which machine; by default ``HostTarget()``.
-    work
-        Existing folder for what lies between: ``companion.c`` and the objects.
-    jobs
-        How many compilers run at once; by default one a CPU.
-
-    Returns
-    -------
-    Path
-        ``output``.
-
-    Raises
-    ------
-    StubgenError
-        CS401 to CS406 and CS409. Kernels that do not compile are all reported at once.
+    Takes and raises what :func:`compile_objects` and :func:`link_objects` do, and gives ``output``.
     """
-    host = host or HostTarget()
-    tvm_ffi = find_tvm_ffi()
-    # Without device code nothing calls the CUDA runtime, and the library is some 0.7 MB smaller for
-    # it.
-    cuda = find_cuda_runtime() if any(kernel.has_device_code for kernel in kernels) else None
-    companion = companion_source(definitions, device_code=cuda is not None)
-    objects = [
-        *_compile_kernels(kernels, toolchain, host, work, jobs or os.cpu_count() or 1),
-        _compile_companion(companion, tvm_ffi.include, toolchain, host, work),
-    ]
-    toolchain.link(
-        objects,
-        cuda.archives if cuda else (),
-        output,
-        soname=output.name,
-        exports=exports,
-        library_dirs=[tvm_ffi.libraries],
-        libraries=["tvm_ffi", *(_GLIBC_PARTS if cuda else ())],
-        host=host,
+    objects = compile_objects(
+        kernels, definitions=definitions, toolchain=toolchain, host=host, work=work, jobs=jobs
     )
-    return output
+    return link_objects(objects, output, exports=exports, toolchain=toolchain, host=host)
 
 
 def verify_library(
@@ -209,8 +274,17 @@ def _raise_all(outcomes: Iterable[StubgenError | None]) -> None:
         raise ToolError(*found, output=output)
 
 
-def _compile_companion(text: str, include: Path, toolchain: Toolchain, host: HostTarget, work: Path) -> Path:
-    source, obj = work / "companion.c", work / "companion.o"
+def compile_source(
+    name: str, text: str, include: Path, toolchain: Toolchain, host: HostTarget, work: Path
+) -> Path:
+    """Compile a text as C, and give the object, which has the name that is given here.
+
+    Raises
+    ------
+    StubgenError
+        CS401 to CS403 and CS405.
+    """
+    source, obj = work / f"{name}.c", work / f"{name}.o"
     try:
         source.write_text(text, "utf-8")
     except OSError as error:

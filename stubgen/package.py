@@ -126,7 +126,8 @@ def _walk(output: Path, package: str) -> list[str]:
 
 def _is_ours(output: Path, package: str, path: str) -> bool:
     """Tell whether the tool wrote a file: its manifest says so, or the file itself does."""
-    if path.startswith(f"{package}/lib/lib{package}.") or path == f"{package}/{manifest.NAME}":
+    binaries = (f"{package}/lib/lib{package}.", f"{package}/lib/lib{package}_load.")
+    if path.startswith(binaries) or path == f"{package}/{manifest.NAME}":
         return True
     data = _read(output / path) or b""
     if _MARK in data[:200] or path.endswith("/py.typed"):

@@ -207,6 +207,31 @@ class Toolchain(ABC):
         if done.returncode:
             raise unwritable(done, output) or link_failed(done, output)
 
+    def archive(self, objects: Sequence[Path], output: Path) -> None:
+        """Put objects into a new static archive, with an index.
+
+        Parameters
+        ----------
+        objects
+            In the order that they get; their names must differ.
+        output
+            The archive to write.
+
+        Raises
+        ------
+        ToolError
+            CS401 if the archiver is not installed; CS402 if it fails; CS405 if the archive cannot be
+            written.
+        """
+        output.unlink(missing_ok=True)
+        # D: no times and no owners, which would differ from build to build.
+        command: list[str | Path] = [*self._archiver(), "rcsD", output, *objects]
+        done = run(command, tool=self._name, env=self._environment())
+        if done.returncode:
+            reason = f"its archiver: {first_error(done)}"
+            failed = ToolError(problem("CS402", tool=self._name, reason=reason), output=done.stderr)
+            raise unwritable(done, output) or failed
+
     _name: str
     """What users call it."""
 
@@ -218,6 +243,9 @@ class Toolchain(ABC):
 
     @abstractmethod
     def _linker(self, host: HostTarget) -> list[str]: ...
+
+    @abstractmethod
+    def _archiver(self) -> list[str]: ...
 
     @abstractmethod
     def _describe_clang(self) -> str:
@@ -272,6 +300,9 @@ class ZigToolchain(Toolchain):
     _c_compiler = _ir_compiler
     _linker = _ir_compiler
 
+    def _archiver(self) -> list[str]:
+        return [str(self._zig), "ar"]
+
     def _environment(self) -> dict[str, str]:
         cache = str(self._cache)
         return environment(ZIG_GLOBAL_CACHE_DIR=cache, ZIG_LOCAL_CACHE_DIR=cache)
@@ -324,6 +355,9 @@ class SystemToolchain(Toolchain):
         return [*self._cc, f"-march={host.cpu}"]
 
     _linker = _c_compiler
+
+    def _archiver(self) -> list[str]:
+        return ["ar"]
 
     @functools.cached_property
     def _cc(self) -> list[str]:

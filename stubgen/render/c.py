@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from stubgen.model import Kernel, Library, Module, TupleSlot
+from stubgen.model import Family, Kernel, Library, Module, TupleSlot
 from stubgen.render import c_values, cpp_comments
 from stubgen.render.c_values import Packing, Value
 from stubgen.render.cpp_structs import ModuleStructs, Struct, library_structs
 from stubgen.render.layout import c_array, cpp_call, cpp_declaration, cpp_head
+from stubgen.render.linkage import register_symbol
 from stubgen.render.templates import fill
 
 _HEADERS = {"INFINITY": "math.h", "NAN": "math.h"}
@@ -59,16 +60,19 @@ def c_headers(library: Library) -> dict[str, str]:
     headers = {f"{package}/{m.name.replace('.', '/')}.h": m for m in library.modules}
     files = {
         **{path: _header(library, m, structs[m.name]) for path, m in headers.items()},
-        f"{package}/runtime.h": fill("runtime.h.j2", package=package),
-        f"{package}/runtime.hpp": fill("runtime.hpp.j2", package=package),
+        **{f"{package}/{name}": _runtime(name, package) for name in ("runtime.h", "runtime.hpp")},
         f"{package}.h": fill("umbrella.h.j2", headers=headers),
     }
     return {f"{package}/include/{path}": text for path, text in files.items()}
 
 
+def _runtime(name: str, package: str) -> str:
+    return fill(f"{name}.j2", package=package, register=register_symbol(package))
+
+
 def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
     package = library.package
-    functions = [_function(kernel, structs, package) for kernel in module.kernels]
+    functions = list(_functions(module, structs, package))
     code = "\n".join(line for function in functions for line in function.body)
     facts = [fact.format(package=package) for fact in _TRUE_OF_ALL]
     return fill(
@@ -108,28 +112,40 @@ def _struct(slot: TupleSlot, struct: Struct, structs: Mapping[TupleSlot, Struct]
 # Functions
 
 
-def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
-    symbol = kernel.linker_symbol(package)
-    parts = [part for p in kernel.parameters for part in c_values.taken_apart(p, structs.of)]
+def _functions(module: Module, structs: ModuleStructs, package: str) -> Iterator[_Function]:
+    """Give the public functions of a module, and behind each family its variants."""
+    for function in module.functions:
+        variants = module.variants(function) if isinstance(function, Family) else ()
+        yield _function(function, structs, package, variants)
+        for variant in variants:
+            yield _function(variant, structs, package)
+
+
+def _function(
+    function: Kernel | Family, structs: ModuleStructs, package: str, variants: Sequence[Kernel] = ()
+) -> _Function:
+    symbol = function.linker_symbol(package)
+    parts = [part for p in function.parameters for part in c_values.taken_apart(p, structs.of)]
     values = c_values.arguments(parts)
     declared = [value.declaration(package, structs.of) for value in values]
     return _Function(
         entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);"),
         comment=cpp_comments.function_comment(
-            msgspec.structs.replace(kernel, parameters=tuple(parts)),
+            msgspec.structs.replace(function, parameters=tuple(parts)),
             {part.name: part.name for part in parts} | {value.path: value.name for value in values},
             structs.of,
+            variants,
         ),
-        head=cpp_head(f"static inline int {package}_{kernel.name}", declared or ["void"]),
-        body=_body(kernel, symbol, values, structs, package),
+        head=cpp_head(f"static inline int {package}_{function.name}", declared or ["void"]),
+        body=_body(function, symbol, values, structs, package),
     )
 
 
 def _body(
-    kernel: Kernel, symbol: str, values: list[Value], structs: ModuleStructs, package: str
+    function: Kernel | Family, symbol: str, values: list[Value], structs: ModuleStructs, package: str
 ) -> list[str]:
     packing = Packing(package, c_values.texts(values, structs.of))
-    packed = [packing.value(p.name, p.slot) for p in kernel.parameters]
+    packed = [packing.value(p.name, p.slot) for p in function.parameters]
     passed, count = ("ffi_arguments", len(packed)) if packed else ("NULL", 0)
     array = [c_array(f"const TVMFFIAny {passed}[]", packed)] if packed else []
     call = cpp_call(f"return {package}__call", [symbol, passed, str(count)])

@@ -13,12 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stubgen.model import (
+    ChoiceSlot,
+    ChoiceValue,
     ConstantSlot,
     NoneSlot,
+    OneOfSlot,
     Parameter,
+    PointerSlot,
     ScalarSlot,
     ShapeSlot,
     Slot,
+    StreamSlot,
     TensorSlot,
     TupleSlot,
 )
@@ -92,18 +97,92 @@ def _steps(slot: TupleSlot) -> Iterator[tuple[str, Slot]]:
     yield from zip(steps, slot.items, strict=True)
 
 
+# ---------------------------------------------------------------------------------------------------------
+# Types
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How C passes what goes into a slot."""
+
+    type: str
+    helper: str
+    """What packs it; empty if it is packed already."""
+
+
+_ANY = _Form("TVMFFIAny", "")
+"""For what has no type in C: callers pack it, as ``tvm/ffi/c_api.h`` says."""
+
+_TENSOR = _Form("const DLTensor*", "tensor")
+_POINTER = _Form("void*", "pointer")
+_SHAPE = _Form("const int64_t*", "shape")
+_BOOL = _Form("bool", "bool")
+_INT64 = _Form("int64_t", "int")
+_DOUBLE = _Form("double", "double")
+_WORD = _Form("const char*", "string")
+_PLAIN: dict[type, _Form] = {bool: _BOOL, int: _INT64, float: _DOUBLE}
+
+
 def _type(slot: Slot, package: str, structs: Mapping[TupleSlot, Struct]) -> str:
+    if isinstance(slot, TupleSlot):
+        return f"{package}_{structs[slot].name}"
+    return _form(slot).type
+
+
+def _form(slot: Slot) -> _Form:
     match slot:
         case TensorSlot():
-            return "const DLTensor*"
+            return _TENSOR
         case ScalarSlot(dtype=dtype):
-            return cpp_types.scalar_type(dtype).removeprefix("std::")
+            return _Form(cpp_types.scalar_type(dtype).removeprefix("std::"), _scalar_helper(dtype))
         case ShapeSlot():
-            return "const int64_t*"
-        case TupleSlot():
-            return f"{package}_{structs[slot].name}"
+            return _SHAPE
+        case PointerSlot() | StreamSlot():
+            return _POINTER
+        case ChoiceSlot(values=values):
+            return _choice(values)
+        case OneOfSlot(alternatives=alternatives):
+            given = [a for a in alternatives if not isinstance(a, NoneSlot)]
+            return _common(given, optional=len(given) < len(alternatives))
         case _:
-            return "void*"
+            return _ANY
+
+
+def _common(slots: Sequence[Slot], *, optional: bool) -> _Form:
+    """Give the form for what goes into any of several slots; the library looks at what is in it."""
+    if all(isinstance(slot, ScalarSlot) for slot in slots):
+        return _number(slots, optional=optional)
+    forms = {_form(slot) for slot in slots}
+    if forms == {_POINTER} and optional:
+        return _Form("void*", "optional_pointer")
+    if forms == {_SHAPE} and len({_rank(slot) for slot in slots}) > 1:
+        return _ANY
+    return forms.pop() if len(forms) == 1 else _ANY
+
+
+def _number(slots: Sequence[Slot], *, optional: bool) -> _Form:
+    helpers = {_form(slot).helper for slot in slots}
+    if len(helpers) > 1 and "bool" in helpers:
+        return _ANY
+    form = _DOUBLE if "double" in helpers else _BOOL if "bool" in helpers else _INT64
+    return _Form(f"const {form.type}*", f"optional_{form.helper}") if optional else form
+
+
+def _choice(values: Sequence[ChoiceValue]) -> _Form:
+    kinds = {type(value) for value in values}
+    if str in kinds and kinds <= {str, type(None)}:
+        return _WORD
+    return _PLAIN.get(kinds.pop(), _ANY) if len(kinds) == 1 else _ANY
+
+
+def _rank(slot: Slot) -> int:
+    return len(slot.extents) if isinstance(slot, ShapeSlot) else -1
+
+
+def _scalar_helper(dtype: str) -> str:
+    if dtype in _SCALARS:
+        return _SCALARS[dtype]
+    return "int" if dtype.startswith(("int", "uint")) else "double"
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -136,16 +215,17 @@ class Packing:
                 return self._helper("none")
             case ConstantSlot(value=value):
                 return self._constant(value)
-            case TensorSlot():
-                return self._helper("tensor", self.texts[path])
-            case ScalarSlot(dtype=dtype):
-                return self._helper(_scalar_helper(dtype), self.texts[path])
-            case ShapeSlot(extents=extents):
-                return self._object("shape", f"{self.texts[path]}, {len(extents)}")
             case TupleSlot(items=items):
                 return self._tuple([self.value(path + step, item) for step, item in _steps(slot)], len(items))
             case _:
-                return self._helper("pointer", self.texts[path])
+                return self._given(self.texts[path], slot)
+
+    def _given(self, text: str, slot: Slot) -> str:
+        form = _form(slot)
+        if form == _SHAPE:
+            ranks = map(_rank, slot.alternatives if isinstance(slot, OneOfSlot) else [slot])
+            return self._object("shape", f"{text}, {max(ranks)}")
+        return self._helper(form.helper, text) if form.helper else text
 
     def _tuple(self, items: list[str], size: int) -> str:
         if not items:
@@ -180,12 +260,6 @@ def texts(values: Sequence[Value], structs: Mapping[TupleSlot, Struct]) -> dict[
             inner = texts(members(value.slot, structs), structs)
             found |= {f"{value.path}.{path}": f"{value.name}.{text}" for path, text in inner.items()}
     return found
-
-
-def _scalar_helper(dtype: str) -> str:
-    if dtype in _SCALARS:
-        return _SCALARS[dtype]
-    return "int" if dtype.startswith(("int", "uint")) else "double"
 
 
 def _literal(value: float) -> str:

@@ -131,6 +131,30 @@ static void shapes(void) {
     HOLDS(sum_, type, 22);                                                                                \
   } while (0)
 
+/// One function for all variants: by dtype, extent, whether there is a tensor, and by what the caller chooses.
+static void families(void) {
+  float x[] = {1, 2, 10, 20}, bias[] = {5, 6, 7, 8}, out[4], sums[2], cubes[1], three[] = {1, 2, 3};
+  double wide[] = {1, 2}, wide_out[2];
+  Matrix x_matrix, bias_matrix, out_matrix, rows, sums_matrix, cubes_matrix;
+  CALL(cute_kernels_host_row_sums(matrix(&rows, x, float_type(32), 2, 2), FLOATS(sums)));
+  HOLDS(sums, float, 5, 50);
+  CALL(cute_kernels_host_scale_add(FLOATS(x), 2, false, NULL, FLOATS(out)));
+  HOLDS(out, float, 2, 4, 20, 40);
+  CALL(cute_kernels_host_scale_add(FLOATS(x), 2, true, NULL, FLOATS(out)));
+  HOLDS(out, float, -2, -4, -20, -40);
+  CALL(cute_kernels_host_scale_add(FLOATS(x), 2, false, FLOATS(bias), FLOATS(out)));
+  HOLDS(out, float, 7, 10, 27, 48);
+  CALL(cute_kernels_host_scale_add(vector(&x_matrix, wide, float_type(64), 2), 3, false, NULL,
+                                   vector(&out_matrix, wide_out, float_type(64), 2)));
+  HOLDS(wide_out, double, 3, 6);
+  CALL(cute_kernels_host_scale_add__float32_false_true(FLOATS(x), 2, FLOATS(bias), FLOATS(out)));
+  HOLDS(out, float, 7, 10, 27, 48);
+  CALL(cute_kernels_host_activate(matrix(&rows, x, float_type(32), 2, 2), "square", FLOATS(sums)));
+  HOLDS(sums, float, 9, 900);
+  CALL(cute_kernels_host_activate(matrix(&rows, three, float_type(32), 1, 3), "cube", FLOATS(cubes)));
+  HOLDS(cubes, float, 98);
+}
+
 int main(void) {
   scalars();
   scalars_of_every_width();
@@ -143,6 +167,7 @@ int main(void) {
   ROW_SUMS(cute_kernels_host_row_sums__float32, float, float_type(32));
   ROW_SUMS(cute_kernels_host_row_sums__float64, double, float_type(64));
   ROW_SUMS(cute_kernels_host_row_sums__int32, int32_t, int_type(32));
+  families();
   expect_errors();
   return 0;
 }

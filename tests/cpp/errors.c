@@ -33,8 +33,11 @@ static void arguments_that_do_not_fit(void) {
   expect_error(cute_kernels_host_add_constant(pair, triple, 1), "ValueError", "host_add_constant");
   expect_error(cute_kernels_host_polynomial(pair, triple), "ValueError", "host_polynomial");
   expect_error(cute_kernels_host_add_constant(pair, wide, 1), "ValueError", "dtype=float32");
-  expect_error(cute_kernels_host_row_sums__float32_2(pair, pair), "ValueError", "host_row_sums__float32_2");
+  expect_error(cute_kernels_host_row_sums__float32_2(pair, pair), "ValueError", "host_row_sums(");
   expect_error(cute_kernels_host_shape_static(shape, sizes), "ValueError", "host_shape_static");
+
+  expect_error(cute_kernels_host_row_sums(triple, triple), "TypeError", "host_row_sums");
+  expect_error(cute_kernels_host_activate(pair, "cuboid", pair), "TypeError", "cuboid");
 
   // What is missing is refused, not read.
   expect_error(cute_kernels_host_add_constant(NULL, pair, 1), "TypeError", "#0");

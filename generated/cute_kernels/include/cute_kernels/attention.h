@@ -24,6 +24,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+int __tvm_ffi_cute_kernels__attention(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__attention__float16_64_false_false(
     void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__attention__float16_64_false_true(
@@ -59,6 +60,74 @@ int __tvm_ffi_cute_kernels__attention__bfloat16_128_true_true(
 #ifdef __cplusplus
 }
 #endif
+
+/// out = softmax(scale * q @ k.T) @ v for every head.
+///
+/// Consecutive query heads share a head of k and v where there are fewer of those. A query that
+/// sees no key gets zeros.
+///
+/// @param q      float16 | bfloat16, shape (batch, seqlen_q, heads, 64 | 128), strides (q_stride0,
+///               q_stride1, q_stride2, 1), CUDA, 16-byte aligned. Queries.
+/// @param k      float16 | bfloat16, shape (batch, seqlen_k, heads_kv, 64 | 128), strides
+///               (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned. Keys and values.
+/// @param v      float16 | bfloat16, shape (batch, seqlen_k, heads_kv, 64 | 128), strides
+///               (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned. Keys and values.
+/// @param out    float16 | bfloat16, shape (batch, seqlen_q, heads, 64 | 128), strides
+///               (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte aligned. Output.
+/// @param lse    float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; or None.
+///               Output: logarithm of the sum of exp(scale * q @ k.T) over the keys, -inf without
+///               any.
+/// @param scale  float32. Factor of the scores, 1 / sqrt(head_dim) as a rule.
+/// @param causal False or True. Whether a query sees only the keys up to its own place, the last
+///               query being at that of the last key.
+///
+/// @verbatim
+/// Variant                   dtype     head_dim  causal  lse
+/// ------------------------  --------  --------  ------  -----
+/// float16_64_false_false    float16   64        false   false
+/// float16_64_false_true     float16   64        false   true
+/// float16_64_true_false     float16   64        true    false
+/// float16_64_true_true      float16   64        true    true
+/// float16_128_false_false   float16   128       false   false
+/// float16_128_false_true    float16   128       false   true
+/// float16_128_true_false    float16   128       true    false
+/// float16_128_true_true     float16   128       true    true
+/// bfloat16_64_false_false   bfloat16  64        false   false
+/// bfloat16_64_false_true    bfloat16  64        false   true
+/// bfloat16_64_true_false    bfloat16  64        true    false
+/// bfloat16_64_true_true     bfloat16  64        true    true
+/// bfloat16_128_false_false  bfloat16  128       false   false
+/// bfloat16_128_false_true   bfloat16  128       false   true
+/// bfloat16_128_true_false   bfloat16  128       true    false
+/// bfloat16_128_true_true    bfloat16  128       true    true
+/// @endverbatim
+///
+/// Sizes: q_stride0, q_stride1, q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1,
+/// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
+/// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
+/// out_stride1 and out_stride2 have 64 bits.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/attention.py
+static inline int cute_kernels_attention(
+    const DLTensor* q,
+    const DLTensor* k,
+    const DLTensor* v,
+    const DLTensor* out,
+    const DLTensor* lse,
+    float scale,
+    bool causal) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(q),
+      cute_kernels__tensor(k),
+      cute_kernels__tensor(v),
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(lse),
+      cute_kernels__double(scale),
+      cute_kernels__bool(causal),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__attention, ffi_arguments, 7);
+}
 
 /// out = softmax(scale * q @ k.T) @ v for every head.
 ///

@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+int __tvm_ffi_cute_kernels__gemm(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__gemm__float16_float16_none_k(
     void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__gemm__float16_float16_none_n(
@@ -59,6 +60,58 @@ int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
 #ifdef __cplusplus
 }
 #endif
+
+/// c = activation(a @ b.T), accumulated in float32.
+///
+/// @param a          float16 | bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left
+///                   operand.
+/// @param b          float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s1), CUDA, 16-byte
+///                   aligned. Right operand, transposed: row j holds what column j of the product
+///                   is made with.
+/// @param c          float16 | float32 | bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+/// @param activation "none", "relu" or "gelu". What is applied to every element: "none", "relu", or
+///                   "gelu" in its tanh approximation.
+///
+/// @verbatim
+/// Variant                   dtype     out       activation  b_major
+/// ------------------------  --------  --------  ----------  -------
+/// float16_float16_none_k    float16   float16   none        k
+/// float16_float16_none_n    float16   float16   none        n
+/// float16_float16_relu_k    float16   float16   relu        k
+/// float16_float16_relu_n    float16   float16   relu        n
+/// float16_float16_gelu_k    float16   float16   gelu        k
+/// float16_float16_gelu_n    float16   float16   gelu        n
+/// float16_float32_none_k    float16   float32   none        k
+/// float16_float32_relu_k    float16   float32   relu        k
+/// float16_float32_gelu_k    float16   float32   gelu        k
+/// bfloat16_bfloat16_none_k  bfloat16  bfloat16  none        k
+/// bfloat16_bfloat16_none_n  bfloat16  bfloat16  none        n
+/// bfloat16_bfloat16_relu_k  bfloat16  bfloat16  relu        k
+/// bfloat16_bfloat16_relu_n  bfloat16  bfloat16  relu        n
+/// bfloat16_bfloat16_gelu_k  bfloat16  bfloat16  gelu        k
+/// bfloat16_bfloat16_gelu_n  bfloat16  bfloat16  gelu        n
+/// bfloat16_float32_none_k   bfloat16  float32   none        k
+/// bfloat16_float32_relu_k   bfloat16  float32   relu        k
+/// bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
+/// @endverbatim
+///
+/// Sizes: k, s0 and s1 are multiples of 8.
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/gemm.py
+static inline int cute_kernels_gemm(
+    const DLTensor* a,
+    const DLTensor* b,
+    const DLTensor* c,
+    const char* activation) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(a),
+      cute_kernels__tensor(b),
+      cute_kernels__tensor(c),
+      cute_kernels__string(activation),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__gemm, ffi_arguments, 4);
+}
 
 /// c = activation(a @ b.T), accumulated in float32.
 ///

@@ -36,12 +36,14 @@ int __tvm_ffi_cute_kernels__host_shape_mixed(void*, const TVMFFIAny*, int32_t, T
 int __tvm_ffi_cute_kernels__host_bias(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_bias_given(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_polynomial(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_row_sums(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__float32_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__float32_5(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__float64_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__float64_5(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__int32_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_row_sums__int32_5(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_scale_add(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_scale_add__float32_false_false(
     void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_scale_add__float32_false_true(
@@ -58,6 +60,7 @@ int __tvm_ffi_cute_kernels__host_scale_add__float64_true_false(
     void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_scale_add__float64_true_true(
     void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__host_activate(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_activate__identity_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_activate__identity_3(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_activate__square_2(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
@@ -438,6 +441,28 @@ static inline int cute_kernels_host_polynomial(const DLTensor* x, const DLTensor
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
 ///
+/// @param x   float32 | float64 | int32, shape (rows, 2 | 5), CPU.
+/// @param out float32 | float64 | int32, shape (rows,), CPU.
+///
+/// @verbatim
+/// Variant    dtype    columns
+/// ---------  -------  -------
+/// float32_2  float32  2
+/// float32_5  float32  5
+/// float64_2  float64  2
+/// float64_5  float64  5
+/// int32_2    int32    2
+/// int32_5    int32    5
+/// @endverbatim
+///
+/// Source: kernels/host.py
+static inline int cute_kernels_host_row_sums(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_row_sums, ffi_arguments, 2);
+}
+
+/// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
+///
 /// @param x   float32, shape (rows, 2), CPU.
 /// @param out float32, shape (rows,), CPU.
 ///
@@ -500,6 +525,45 @@ static inline int cute_kernels_host_row_sums__int32_2(const DLTensor* x, const D
 static inline int cute_kernels_host_row_sums__int32_5(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
   return cute_kernels__call(__tvm_ffi_cute_kernels__host_row_sums__int32_5, ffi_arguments, 2);
+}
+
+/// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
+///
+/// @param x      float32 | float64, shape (n,), CPU. Input.
+/// @param factor float64. What every element is multiplied with, in the type of `x`.
+/// @param negate False or True. Whether the sign of the result is changed.
+/// @param bias   float32 | float64, shape (n,), CPU; or None. What is added to each element, if
+///               anything.
+/// @param out    float32 | float64, shape (n,), CPU. Output; may be the same memory as an input.
+///
+/// @verbatim
+/// Variant              dtype    negate  bias
+/// -------------------  -------  ------  -----
+/// float32_false_false  float32  false   false
+/// float32_false_true   float32  false   true
+/// float32_true_false   float32  true    false
+/// float32_true_true    float32  true    true
+/// float64_false_false  float64  false   false
+/// float64_false_true   float64  false   true
+/// float64_true_false   float64  true    false
+/// float64_true_true    float64  true    true
+/// @endverbatim
+///
+/// Source: kernels/host.py
+static inline int cute_kernels_host_scale_add(
+    const DLTensor* x,
+    double factor,
+    bool negate,
+    const DLTensor* bias,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__double(factor),
+      cute_kernels__bool(negate),
+      cute_kernels__tensor(bias),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_scale_add, ffi_arguments, 5);
 }
 
 /// out = factor * x + bias, elementwise, negated or not; without a bias, factor * x.
@@ -684,6 +748,36 @@ static inline int cute_kernels_host_scale_add__float64_true_true(
   };
   return cute_kernels__call(
       __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, ffi_arguments, 4);
+}
+
+/// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
+///
+/// @param x    float32, shape (rows, 2 | 3), CPU. Input.
+/// @param kind "identity", "square" or "cube". The activation: "identity", "square" or "cube".
+/// @param out  float32, shape (rows,), CPU. Output.
+///
+/// @verbatim
+/// Variant     kind      columns
+/// ----------  --------  -------
+/// identity_2  identity  2
+/// identity_3  identity  3
+/// square_2    square    2
+/// square_3    square    3
+/// cube_2      cube      2
+/// cube_3      cube      3
+/// @endverbatim
+///
+/// Source: kernels/host.py
+static inline int cute_kernels_host_activate(
+    const DLTensor* x,
+    const char* kind,
+    const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__string(kind),
+      cute_kernels__tensor(out),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__host_activate, ffi_arguments, 3);
 }
 
 /// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...

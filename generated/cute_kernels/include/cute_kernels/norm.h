@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+int __tvm_ffi_cute_kernels__rmsnorm(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__rmsnorm__float16_1024(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__rmsnorm__float16_4096(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__rmsnorm__float16_8192(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
@@ -25,6 +26,43 @@ int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192(void*, const TVMFFIAny*, int3
 #ifdef __cplusplus
 }
 #endif
+
+/// out = x / sqrt(mean(x**2) + eps) * weight along each row.
+///
+/// @param x      float16 | bfloat16, shape (m, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Input.
+/// @param weight float16 | bfloat16, shape (1024 | 4096 | 8192,), CUDA, 16-byte aligned. Factor of
+///               every column.
+/// @param out    float16 | bfloat16, shape (m, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Output;
+///               may be the same memory as `x`.
+/// @param eps    float32. Added to the mean of the squares.
+///
+/// @verbatim
+/// Variant        dtype     hidden
+/// -------------  --------  ------
+/// float16_1024   float16   1024
+/// float16_4096   float16   4096
+/// float16_8192   float16   8192
+/// bfloat16_1024  bfloat16  1024
+/// bfloat16_4096  bfloat16  4096
+/// bfloat16_8192  bfloat16  8192
+/// @endverbatim
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/norm.py
+static inline int cute_kernels_rmsnorm(
+    const DLTensor* x,
+    const DLTensor* weight,
+    const DLTensor* out,
+    float eps) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(x),
+      cute_kernels__tensor(weight),
+      cute_kernels__tensor(out),
+      cute_kernels__double(eps),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__rmsnorm, ffi_arguments, 4);
+}
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
 ///

@@ -17,9 +17,30 @@ extern "C" {
 // As <tvm/ffi/extra/c_env_api.h> declares it.
 TVM_FFI_DLL int TVMFFIEnvSetStream(
     int32_t device_type, int32_t device_id, void* stream, void** opt_out_original_stream);
+
+int __tvm_ffi_cute_kernels__register_functions(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+
+/// Loads the library, for programs that are linked with libcute_kernels_load.a instead of it.
+///
+/// Functions fail as long as it is not loaded. It stays loaded until the program ends.
+///
+/// @param path Of libcute_kernels.so, for dlopen.
+/// @return 0, or another value if it cannot be loaded.
+int cute_kernels_load_library(const char* path);
 #ifdef __cplusplus
 }
 #endif
+
+/// Registers all functions with tvm-ffi, under their names behind "cute_kernels.", for who looks them up there.
+///
+/// @return 0, or another value if it failed.
+static inline int cute_kernels_register_functions(void) {
+  TVMFFIAny result;
+  result.type_index = kTVMFFINone;
+  result.zero_padding = 0;
+  result.v_int64 = 0;
+  return __tvm_ffi_cute_kernels__register_functions(NULL, NULL, 0, &result);
+}
 
 /// Sets the stream that kernels run on when they take it from tvm-ffi's environment.
 ///
@@ -174,6 +195,31 @@ static inline TVMFFIAny cute_kernels__tensor(const DLTensor* given) {
 #else
   value.v_ptr = (void*)given;
 #endif
+  return value;
+}
+
+/// NULL becomes None, and so it does below.
+static inline TVMFFIAny cute_kernels__optional_pointer(void* given) {
+  return given == NULL ? cute_kernels__none() : cute_kernels__pointer(given);
+}
+
+static inline TVMFFIAny cute_kernels__optional_bool(const bool* given) {
+  return given == NULL ? cute_kernels__none() : cute_kernels__bool(*given);
+}
+
+static inline TVMFFIAny cute_kernels__optional_int(const int64_t* given) {
+  return given == NULL ? cute_kernels__none() : cute_kernels__int(*given);
+}
+
+static inline TVMFFIAny cute_kernels__optional_double(const double* given) {
+  return given == NULL ? cute_kernels__none() : cute_kernels__double(*given);
+}
+
+static inline TVMFFIAny cute_kernels__string(const char* given) {
+  TVMFFIAny value;
+  value.type_index = given == NULL ? kTVMFFINone : kTVMFFIRawStr;
+  value.zero_padding = 0;
+  value.v_c_str = given;
   return value;
 }
 

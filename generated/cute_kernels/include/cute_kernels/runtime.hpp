@@ -4,10 +4,17 @@
 /// @file
 /// What programs that call the kernels of cute_kernels need beside them.
 
+#include <cstdint>
+
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/ffi/function.h>
+
+extern "C" {
+int __tvm_ffi_cute_kernels__register_functions(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int cute_kernels_load_library(const char*);
+}
 
 namespace cute_kernels {
 
@@ -31,5 +38,23 @@ class StreamGuard {
   DLDevice device_;
   void* previous_ = nullptr;
 };
+
+/// Loads the library, for programs that are linked with libcute_kernels_load.a instead of it.
+///
+/// Functions throw as long as it is not loaded. It stays loaded until the program ends.
+///
+/// @param path Of libcute_kernels.so, for dlopen.
+/// @throw tvm::ffi::Error It cannot be loaded.
+inline void load_library(const char* path) {
+  TVM_FFI_CHECK_SAFE_CALL(cute_kernels_load_library(path));
+}
+
+/// Registers all functions with tvm-ffi, under their names behind "cute_kernels.": then
+/// tvm::ffi::Function::GetGlobal finds them there.
+///
+/// @throw tvm::ffi::Error Raised by tvm-ffi.
+inline void register_functions() {
+  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__register_functions);
+}
 
 }  // namespace cute_kernels

@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+int __tvm_ffi_cute_kernels__softmax(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__float32_1024(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__float32_4096(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__float32_8192(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
@@ -29,6 +30,31 @@ int __tvm_ffi_cute_kernels__softmax__bfloat16_8192(void*, const TVMFFIAny*, int3
 #ifdef __cplusplus
 }
 #endif
+
+/// out = exp(x) / sum(exp(x)) along each row.
+///
+/// @param x   float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Input.
+/// @param out float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned. Output;
+///            may be the same memory as `x`.
+///
+/// @verbatim
+/// Variant        dtype     columns
+/// -------------  --------  -------
+/// float32_1024   float32   1024
+/// float32_4096   float32   4096
+/// float32_8192   float32   8192
+/// bfloat16_1024  bfloat16  1024
+/// bfloat16_4096  bfloat16  4096
+/// bfloat16_8192  bfloat16  8192
+/// @endverbatim
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_90a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax(const DLTensor* x, const DLTensor* out) {
+  const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
+  return cute_kernels__call(__tvm_ffi_cute_kernels__softmax, ffi_arguments, 2);
+}
 
 /// out = exp(x) / sum(exp(x)) along each row.
 ///

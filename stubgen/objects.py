@@ -1,0 +1,143 @@
+"""Reads static archives, and gives symbols of object files other names.
+
+Only what the toolchain or an installed package wrote comes here: 64-bit little-endian ELF objects.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_ARCHIVE = b"!<arch>\n"
+_MEMBER_HEADER = 60
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SHOFF, _SHNUM = 0x28, 0x3C
+_SYMBOL_TABLE = 2
+_GLOBAL, _WEAK = 1, 2
+_HIDDEN = 2
+
+
+class _Section(NamedTuple):
+    """A section header; the fields have the specification's names, less their ``sh_``."""
+
+    name: int
+    type: int
+    flags: int
+    addr: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    addralign: int
+    entsize: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol that other objects can see."""
+
+    name: str
+    is_defined: bool
+
+
+def archive_members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the files in a static archive, by name; its index is left out.
+
+    Raises
+    ------
+    ValueError
+        It is no archive.
+    """
+    if not data.startswith(_ARCHIVE):
+        raise ValueError("no static archive")
+    long_names = b""
+    at = len(_ARCHIVE)
+    while at + _MEMBER_HEADER <= len(data):
+        name = data[at : at + 16].decode().rstrip()
+        size = int(data[at + 48 : at + 58])
+        content = data[at + _MEMBER_HEADER : at + _MEMBER_HEADER + size]
+        at += _MEMBER_HEADER + size + size % 2
+        if name == "//":
+            long_names = content
+        elif name not in {"/", "/SYM64/"}:
+            yield _member_name(name, long_names), content
+
+
+def _member_name(name: str, long_names: bytes) -> str:
+    if not name[1:].isdigit():
+        return name.rstrip("/")
+    start = int(name[1:])
+    return long_names[start : long_names.index(b"\n", start)].decode().rstrip("/")
+
+
+def symbols(data: bytes) -> list[Symbol]:
+    """List the symbols of an object that other objects can see, defined in it or not."""
+    return [
+        Symbol(_text(data, names.offset + entry[0]), entry[3] != 0)
+        for table, names in _tables(data)
+        for _, entry in _entries(data, table)
+    ]
+
+
+def renamed(data: bytes, new_name: Callable[[str], str | None]) -> bytes:
+    """Give symbols of an object other names.
+
+    The new names stand in a new string table at the end; all else stays where it is.
+
+    Parameters
+    ----------
+    data
+        The object.
+    new_name
+        For the name of a symbol that other objects can see gives another one, or ``None`` to leave it. Those
+        that are renamed cannot be seen from outside of the library or program that the object gets into.
+    """
+    made = bytearray(data)
+    for table, names in _tables(data):
+        strings = bytearray(data[names.offset : names.offset + names.size])
+        for at, (name, info, other, *rest) in _entries(data, table):
+            new = new_name(_text(data, names.offset + name))
+            if new is not None:
+                visibility = (other & ~3) | _HIDDEN
+                made[at : at + _SYMBOL.size] = _SYMBOL.pack(len(strings), info, visibility, *rest)
+                strings += new.encode() + b"\0"
+        header = _section_at(data, table.link)
+        made[header : header + _SECTION.size] = _SECTION.pack(
+            *names._replace(offset=len(made), size=len(strings))
+        )
+        made += strings
+    return bytes(made)
+
+
+def _tables(data: bytes) -> list[tuple[_Section, _Section]]:
+    """Give each symbol table and the string table with its names; an object has one."""
+    sections = list(_sections(data))
+    return [(section, sections[section.link]) for section in sections if section.type == _SYMBOL_TABLE]
+
+
+def _sections(data: bytes) -> Iterator[_Section]:
+    (count,) = struct.unpack_from("<H", data, _SHNUM)
+    if count == 0:  # it has more than the header can say
+        count = _Section(*_SECTION.unpack_from(data, _section_at(data, 0))).size
+    for index in range(count):
+        yield _Section(*_SECTION.unpack_from(data, _section_at(data, index)))
+
+
+def _section_at(data: bytes, index: int) -> int:
+    (start,) = struct.unpack_from("<Q", data, _SHOFF)
+    return int(start) + index * _SECTION.size
+
+
+def _entries(data: bytes, table: _Section) -> Iterator[tuple[int, tuple[int, int, int, int, int, int]]]:
+    """Yield the offset and the fields of each symbol that other objects can see."""
+    for at in range(table.offset, table.offset + table.size, _SYMBOL.size):
+        name, info, other, section, value, size = _SYMBOL.unpack_from(data, at)
+        if info >> 4 in {_GLOBAL, _WEAK}:
+            yield at, (name, info, other, section, value, size)
+
+
+def _text(data: bytes, start: int) -> str:
+    return data[start : data.index(b"\0", start)].decode()

@@ -1,0 +1,49 @@
+"""C that lets programs find the functions of a library in other ways than by linking with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stubgen.model import Library, tvm_ffi_symbol
+from stubgen.render import dispatcher
+from stubgen.render.templates import fill
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function of the library, ready to be put into a table."""
+
+    name: str
+    symbol: str
+
+
+def exports(library: Library) -> tuple[str, ...]:
+    """Give every symbol that the shared library shows."""
+    return (*dispatcher.exports(library), register_symbol(library.package))
+
+
+def entry_symbols(library: Library) -> tuple[str, ...]:
+    """Give those of the exported symbols that no other package has: the headers call functions by them.
+
+    The others are for tvm-ffi, which looks into one library at a time.
+    """
+    prefix = tvm_ffi_symbol(f"{library.package}__")
+    return tuple(symbol for symbol in exports(library) if symbol.startswith(prefix))
+
+
+def register_symbol(package: str) -> str:
+    """Name the function that registers all others; it is called like them."""
+    return tvm_ffi_symbol(f"{package}__register_functions")
+
+
+def registration(library: Library) -> str:
+    """Give the C that registers every function with tvm-ffi."""
+    package = library.package
+    functions = [_Function(kernel.name, kernel.linker_symbol(package)) for kernel in library.kernels]
+    functions += [_Function(family.name, family.linker_symbol(package)) for family in library.families]
+    return fill("register.c.j2", package=package, functions=functions, register=register_symbol(package))
+
+
+def loader(library: Library) -> str:
+    """Give the C that a program is linked with to load the library when it runs."""
+    return fill("loader.c.j2", package=library.package, symbols=entry_symbols(library))
