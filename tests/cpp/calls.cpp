@@ -2,6 +2,7 @@
 #include <cute_kernels.hpp>
 
 #include <limits>
+#include <optional>
 
 #include "tensors.hpp"
 
@@ -128,6 +129,37 @@ void row_sums(Two two, Five five) {
   EXPECT(sums.holds({5, 50}));
   five(wide, sum);
   EXPECT(sum.holds({22}));
+  sums = output<T>(2), sum = output<T>(1);
+  ck::host_row_sums(narrow, sums);
+  EXPECT(sums.holds({5, 50}));
+  ck::host_row_sums(wide, sum);
+  EXPECT(sum.holds({22}));
+}
+
+void variants() {
+  namespace own = ck::host_row_sums_variants;
+  row_sums<float>(own::float32_2, own::float32_5);
+  row_sums<double>(own::float64_2, own::float64_5);
+  row_sums<std::int32_t>(own::int32_2, own::int32_5);
+}
+
+void choices() {
+  using tvm::ffi::TensorView;
+  Borrowed<float> x({1, 2}), bias({5, 6}), out = output(2);
+  ck::host_scale_add(x, 2, false, std::nullopt, out);
+  EXPECT(out.holds({2, 4}));
+  ck::host_scale_add(x, 2, true, std::nullopt, out);
+  EXPECT(out.holds({-2, -4}));
+  ck::host_scale_add(x, 2, false, TensorView(bias), out);
+  EXPECT(out.holds({7, 10}));
+  ck::host_scale_add<true>(x, 3, std::nullopt, out);
+  EXPECT(out.holds({-3, -6}));
+
+  Borrowed<float> rows({1, 2, 10, 20}, {2, 2}), three({1, 2, 3}, {1, 3}), one = output(1);
+  ck::host_activate(rows, ck::HostActivateKind::square, out);
+  EXPECT(out.holds({9, 900}));
+  ck::host_activate<ck::HostActivateKind::cube>(three, one);
+  EXPECT(one.holds({98}));
 }
 
 }  // namespace
@@ -142,8 +174,7 @@ int main() {
   structs();
   pointers();
   shapes();
-  row_sums<float>(ck::host_row_sums__float32_2, ck::host_row_sums__float32_5);
-  row_sums<double>(ck::host_row_sums__float64_2, ck::host_row_sums__float64_5);
-  row_sums<std::int32_t>(ck::host_row_sums__int32_2, ck::host_row_sums__int32_5);
+  variants();
+  choices();
   expect_errors();
 }

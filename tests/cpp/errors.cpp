@@ -59,8 +59,10 @@ void expect_errors() {
   expect_error("ValueError", {"host_polynomial"}, [&] { ck::host_polynomial(two, three); });
   expect_error("ValueError", {"host_add_constant", "dtype=float32"},
                [&] { ck::host_add_constant(two, doubles, 1); });
-  expect_error("ValueError", {"host_row_sums__float32_2"},
-               [&] { ck::host_row_sums__float32_2(two, two); });
+  expect_error("ValueError", {"host_row_sums"},
+               [&] { ck::host_row_sums_variants::float32_2(two, two); });
+  expect_error("TypeError", {"No variant accepts", "host_row_sums"},
+               [&] { ck::host_row_sums(two, two); });
   expect_error("TypeError", {"host_affine", "arguments[0]"},
                [&] { ck::host_affine({tvm::ffi::Tensor(), 1}, two); });
   expect_error("ValueError", {"host_shape_static"}, [&] {
