@@ -5,6 +5,7 @@ Functions take their arguments by position, at the cost of a native call. The pa
 has the same functions with keywords and defaults.
 
 attention    Attention for 16-bit inputs on tensor cores, for GPUs since Ampere.
+device       What the library knows of the GPU it runs on.
 elementwise  Elementwise kernels on vectors: the smallest complete kernels, one thread per element.
 gemm         Matrix product for 16-bit inputs on tensor cores, for GPUs since Ampere.
 host         Host functions without a GPU kernel: every kind of argument, callable on any machine.
@@ -17,6 +18,7 @@ from typing import Any as _Any
 
 from . import (
     attention,
+    device,
     elementwise,
     gemm,
     host,
@@ -28,6 +30,7 @@ from ._types import Pointer, Stream, Tensor
 
 __all__ = [
     "attention",
+    "device",
     "elementwise",
     "gemm",
     "host",

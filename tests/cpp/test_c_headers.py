@@ -99,7 +99,7 @@ def test_no_host_function_is_left_uncalled(package: Path) -> None:
     header = (package / "include" / "cute_kernels" / "host.h").read_text()
     functions = set(re.findall(r"^static inline int (\w+)\(", header, re.MULTILINE))
     called = set(re.findall(r"cute_kernels_\w+", (HERE / "calls.c").read_text()))
-    assert len(functions) > 20
+    assert len(functions) >= 20
     # Variants are reached through their families.
     assert {name for name in functions if "__" not in name} <= called
 

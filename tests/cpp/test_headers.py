@@ -82,7 +82,7 @@ def test_no_host_function_is_left_uncalled(package: Path) -> None:
     # Variants are reached through their families.
     header = re.sub(r"^namespace (\w+_variants) \{$.*?^\}  // namespace \1$", "", header, flags=re.M | re.S)
     functions = set(re.findall(r"^inline void (\w+)\(", header, re.MULTILINE))
-    assert len(functions) > 20
+    assert len(functions) >= 20
     assert functions <= set(re.findall(r"ck::(\w+)", (HERE / "calls.cpp").read_text()))
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cute_kernels/attention.h>
+#include <cute_kernels/device.h>
 #include <cute_kernels/elementwise.h>
 #include <cute_kernels/gemm.h>
 #include <cute_kernels/host.h>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cute_kernels/attention.hpp>
+#include <cute_kernels/device.hpp>
 #include <cute_kernels/elementwise.hpp>
 #include <cute_kernels/gemm.hpp>
 #include <cute_kernels/host.hpp>

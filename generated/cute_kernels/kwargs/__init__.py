@@ -3,6 +3,7 @@
 
 from . import (
     attention,
+    device,
     elementwise,
     gemm,
     host,
@@ -13,6 +14,7 @@ from . import (
 
 __all__ = [
     "attention",
+    "device",
     "elementwise",
     "gemm",
     "host",

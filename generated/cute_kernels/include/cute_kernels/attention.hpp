@@ -137,7 +137,10 @@ inline void attention(
       causal == false ? &__tvm_ffi_cute_kernels__attention___false :
       causal == true ? &__tvm_ffi_cute_kernels__attention___true :
       nullptr;
-  static_assert(entry != nullptr, "attention has no variant for this choice");
+  static_assert(
+      (causal == false) ||
+      (causal == true),
+      "attention has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(nullptr, entry, q, k, v, out, lse, scale);
 }
 

@@ -126,7 +126,11 @@ inline void gemm(tvm::ffi::TensorView a, tvm::ffi::TensorView b, tvm::ffi::Tenso
       activation == GemmActivation::relu ? &__tvm_ffi_cute_kernels__gemm___relu :
       activation == GemmActivation::gelu ? &__tvm_ffi_cute_kernels__gemm___gelu :
       nullptr;
-  static_assert(entry != nullptr, "gemm has no variant for this choice");
+  static_assert(
+      (activation == GemmActivation::none) ||
+      (activation == GemmActivation::relu) ||
+      (activation == GemmActivation::gelu),
+      "gemm has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(nullptr, entry, a, b, c);
 }
 

@@ -469,7 +469,10 @@ inline void host_scale_add(
       negate == false ? &__tvm_ffi_cute_kernels__host_scale_add___false :
       negate == true ? &__tvm_ffi_cute_kernels__host_scale_add___true :
       nullptr;
-  static_assert(entry != nullptr, "host_scale_add has no variant for this choice");
+  static_assert(
+      (negate == false) ||
+      (negate == true),
+      "host_scale_add has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(nullptr, entry, x, factor, bias, out);
 }
 
@@ -588,7 +591,11 @@ inline void host_activate(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
       kind == HostActivateKind::square ? &__tvm_ffi_cute_kernels__host_activate___square :
       kind == HostActivateKind::cube ? &__tvm_ffi_cute_kernels__host_activate___cube :
       nullptr;
-  static_assert(entry != nullptr, "host_activate has no variant for this choice");
+  static_assert(
+      (kind == HostActivateKind::identity) ||
+      (kind == HostActivateKind::square) ||
+      (kind == HostActivateKind::cube),
+      "host_activate has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(nullptr, entry, x, out);
 }
 
