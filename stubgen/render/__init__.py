@@ -10,6 +10,7 @@ from __future__ import annotations
 from stubgen.model import Library
 from stubgen.render.c import c_headers
 from stubgen.render.cpp import cpp_headers
+from stubgen.render.cpp_description import cpp_description
 from stubgen.render.project import project_files
 from stubgen.render.python import python_package
 
@@ -21,6 +22,7 @@ def render(library: Library) -> dict[str, str]:
     return {
         **python_package(library),
         **cpp_headers(library),
+        **cpp_description(library),
         **c_headers(library),
         **project_files(library),
     }
