@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import inspect
 import itertools
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -385,11 +386,34 @@ def _choices(given: Any, labelled: Mapping[str, Any]) -> dict[str, ChoiceValue]:
     Values that Python takes for the same, such as 1 and True, go by their names too.
     """
     values = list(labelled.values())
-    plain = all(value is None or isinstance(value, bool | int | float | str) for value in values)
-    if plain and not isinstance(given, Mapping) and len(set(values)) == len(values):
-        return dict(labelled)
+    if not isinstance(given, Mapping) and all(map(_is_plain, values)) and len(set(values)) == len(values):
+        return {label: _plain(value) for label, value in labelled.items()}
     written = list(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else map(_written, values)
     return dict(zip(labelled, written, strict=True))
+
+
+def _is_plain(value: object) -> bool:
+    """Tell whether a value can be compared in the library, and kept in the manifest, as what it is."""
+    match value:
+        case enum.Enum():  # an IntEnum too: its names are what it is for
+            return False
+        case int():  # bools too
+            return -(2**63) <= value < 2**63
+        case float():
+            return math.isfinite(value)
+        case str():
+            return value == value.encode("utf-8", "replace").decode()  # no lone surrogates
+        case _:
+            return value is None
+
+
+def _plain(value: Any) -> ChoiceValue:
+    """Give a value without the class of its own that it may have, such as a number of NumPy's."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int.__index__(value)
+    return float.__float__(value) if isinstance(value, float) else str.__str__(value)
 
 
 def _written(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import json
 import os
 import subprocess
@@ -13,28 +14,43 @@ from typing import Any
 READ_RUNTIME = """
 import importlib, inspect, json, re, sys
 package, manifest = sys.argv[1:]
-kernels = [k for m in json.load(open(manifest))["library"]["modules"] for k in m["kernels"]]
+modules = json.load(open(manifest))["library"]["modules"]
+kernels = [k for m in modules for k in m["kernels"]]
+families = [f for m in modules for f in m["families"]]
 found = {}
-for kernel in kernels:
+
+
+def native_of(kernel):
+    module = importlib.import_module(f"{package}.{kernel['module']}")
+    if not kernel.get("variant"):
+        return getattr(module, kernel["name"])
+    variants = getattr(module, kernel["variant"]["family"]).variants
+    return variants["_".join(kernel["variant"]["labels"].values())]
+
+
+for kernel in [*kernels, *families]:
     entry = {}
-    for surface in ("", ".kwargs"):
-        module = importlib.import_module(f"{package}{surface}.{kernel['module']}")
-        function = getattr(module, kernel["name"])
+    native = native_of(kernel)
+    keyword = importlib.import_module(f"{package}.kwargs.{kernel['module']}")
+    surfaces = {"positional": native}
+    if not kernel.get("variant"):
+        surfaces[".kwargs"] = getattr(keyword, kernel["name"])
+    for surface, function in surfaces.items():
         signature = inspect.signature(function)
-        entry[surface or "positional"] = {
+        entry[surface] = {
             "parameters": [
                 [p.name, p.kind.name, p.annotation, None if p.default is p.empty else repr(p.default)]
                 for p in signature.parameters.values()
             ],
             "name": function.__name__, "module": function.__module__, "doc": inspect.getdoc(function),
             "returns": signature.return_annotation,
+            "annotations": dict(function.__annotations__),
         }
-    native = getattr(importlib.import_module(f"{package}.{kernel['module']}"), kernel["name"])
     try:
         native(*[None] * (len(kernel["parameters"]) + 1))
     except TypeError as error:
         entry["abi"] = re.search("`(.*)`", str(error), re.S)[1]
-    found[kernel["name"]] = entry
+    found[native.__qualname__] = entry
 print(json.dumps(found))
 """
 
@@ -54,12 +70,36 @@ def read_runtime(output: Path, package: str) -> dict[str, Any]:
 
 
 def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.FunctionDef]:
-    return {
-        node.name: node
-        for file in sorted(folder.glob(files))
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.FunctionDef)
-    }
+    """Give the functions of stubs by name; families too, and their variants as ``name.variants['key']``."""
+    found: dict[str, ast.FunctionDef] = {}
+    for file in sorted(folder.glob(files)):
+        body = ast.parse(file.read_text()).body
+        found |= {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+        classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        for node in body:
+            match node:
+                case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name(kind)) if kind in classes:
+                    found[name] = _call_of(classes[kind])
+                    for key, variant in _variants(body, f"{kind}Variants").items():
+                        found[f"{name}.variants[{key!r}]"] = _call_of(classes[variant])
+    return found
+
+
+def _call_of(kind: ast.ClassDef) -> ast.FunctionDef:
+    """Give ``__call__`` without its ``self``."""
+    (call,) = [n for n in kind.body if isinstance(n, ast.FunctionDef) and n.name == "__call__"]
+    call = copy.deepcopy(call)  # variants share classes
+    del (call.args.posonlyargs or call.args.args)[0]
+    return call
+
+
+def _variants(body: list[ast.stmt], name: str) -> dict[str, str]:
+    """Read ``name = TypedDict("name", {"key": Class, ...})``."""
+    for node in body:
+        match node:
+            case ast.Assign([ast.Name(target)], ast.Call(args=[_, ast.Dict(keys, values)])) if target == name:
+                return {ast.literal_eval(k): ast.unparse(v) for k, v in zip(keys, values, strict=True) if k}
+    raise AssertionError(name)
 
 
 def parameters_of(node: ast.FunctionDef) -> list[list[str | None]]:
@@ -91,6 +131,9 @@ def abi_parameters(text: str) -> list[tuple[str, str]]:
 
 def python_type(kind: str) -> str:
     """The Python type for a type of the ABI; written anew here, to check the renderer against."""
+    alternatives = split(kind, "|")
+    if len(alternatives) > 1:
+        return _union(alternatives)
     if kind.startswith("Tensor("):
         return "Tensor"
     if kind == "bool":
@@ -115,11 +158,21 @@ def python_type(kind: str) -> str:
     return "tuple[" + ", ".join(map(python_type, inner)) + "]" if inner else "tuple[()]"
 
 
-def split(text: str) -> list[str]:
+def _union(alternatives: list[str]) -> str:
+    """The type of something for which the variants of a family take different things."""
+    if set(alternatives) == {"True", "False"}:
+        return "bool"
+    if all(text[0] in '"-0123456789' for text in alternatives):
+        return f"Literal[{', '.join(repr(ast.literal_eval(text)) for text in alternatives)}]"
+    types = list(dict.fromkeys(map(python_type, alternatives)))
+    return " | ".join(sorted(types, key=lambda name: name == "None"))
+
+
+def split(text: str, separator: str = ",") -> list[str]:
     parts, depth, start = [], 0, 0
     for index, char in enumerate(text):
         depth += (char in "([") - (char in ")]")
-        if char == "," and depth == 0:
+        if char == separator and depth == 0:
             parts.append(text[start:index].strip())
             start = index + 1
     return [*parts, text[start:].strip()] if text else []
@@ -134,13 +187,16 @@ def compare(output: Path, package: str) -> int:
         stub = parameters_of(node)
         seen = runtime[name]["positional"]
         assert stub == seen["parameters"], name
-        assert runtime[name]["abi"].startswith(f"{name}("), "the author's name is in run-time errors"
+        public = name.partition(".")[0]
+        assert runtime[name]["abi"].startswith(f"{public}("), "the author's name is in run-time errors"
         abi = abi_parameters(runtime[name]["abi"])
         assert [[n, python_type(kind)] for n, kind in abi] == [[p[0], p[2]] for p in stub], name
         assert all(p[1] == "POSITIONAL_ONLY" and p[3] is None for p in stub), name
         assert seen["returns"] == "None"
+        assert seen["annotations"] == {**{p[0]: p[2] for p in stub}, "return": "None"}
     keywords = stub_signatures(output / package / "kwargs")
-    assert set(keywords) == set(runtime)
+    assert set(keywords) == {name for name, entry in runtime.items() if ".kwargs" in entry}
+    assert set(keywords) == {name for name in stubs if ".variants[" not in name}
     for name, node in keywords.items():
         assert parameters_of(node) == runtime[name][".kwargs"]["parameters"], name
         positional = [p[0] for p in runtime[name]["positional"]["parameters"]]

@@ -209,6 +209,8 @@ def author_parameters(bound: inspect.BoundArguments) -> tuple[AuthorParameter, .
 def as_default(value: Any) -> Default | None:
     """Give a default as plain data, or ``None`` if it is none: a lambda, a tensor, an object."""
     value = _exactly(dsl.plain(value))
+    if isinstance(value, str) and value != storable(value):
+        return None
     if value is None or isinstance(value, bool | int | float | str):
         return Default(value)
     if isinstance(value, tuple):

@@ -110,7 +110,7 @@ def contents(folder: Path) -> dict[str, object]:
 def parsed(stderr: str) -> Iterator[Problem]:
     """Read problems from the terminal's text, where each is one line and nothing else is said."""
     for line in stderr.splitlines():
-        if re.fullmatch(r"(Reading declarations|Compiling( for \w+)?|Linking) \(\d+\)", line):
+        if re.fullmatch(r"((Reading declarations|Compiling)( for \w+)?|Linking) \(\d+\)", line):
             continue
         match = re.fullmatch(r"error: (?:(?P<place>\S+:\d+): )?(?P<code>CS\d{3}): (?P<message>.+)", line)
         assert match, f"{line!r} is no line of a report"
@@ -467,7 +467,11 @@ def test_an_unknown_architecture_is_found_before_compiling(project: Project) -> 
             'is a string; it must be a list: archs = ["sm_90a"]',
         ),
         ('[tool.cute-stubgen]\npackage = "no-good"', "CS104", "'no-good' cannot be the name"),
-        ('[tool.cute-stubgen]\narchs = ["sm_90a", "sm_80"]', "CS107", "sm_90a, sm_80"),
+        (
+            '[tool.cute-stubgen]\narchs = ["sm_101a", "sm_90a", "sm_110a"]',
+            "CS107",
+            "sm_110a and sm_101a are the same architecture under two names",
+        ),
     ],
 )
 def test_a_wrong_configuration_is_one_line(project: Project, text: str, code: str, words: str) -> None:

@@ -187,15 +187,33 @@ def test_numpy_and_tvm_ffi_tensors(host: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("columns", [2, 5])
-def test_every_member_of_a_family_is_its_own_function(host: Any, dtype: str, columns: int) -> None:
+def test_a_family_finds_the_variant_that_each_call_means(
+    host: Any, kw: Any, dtype: str, columns: int
+) -> None:
     kind = getattr(torch, dtype)
     x = torch.arange(3 * columns).reshape(3, columns).to(kind)
+    expected = (x * torch.arange(1, columns + 1).to(kind)).sum(1).to(kind)
+    family = host.host_row_sums
+    key = f"{dtype}_{columns}"
+    calls = {
+        "position": lambda o: family(x, o),
+        "keyword": lambda o: kw.host_row_sums(out=o, x=x),
+        "variant": lambda o: family.variants[key](x, o),
+    }
+    for way, call in calls.items():
+        o = torch.zeros(3, dtype=kind)
+        call(o)
+        assert torch.equal(o, expected), way
     o = torch.zeros(3, dtype=kind)
-    getattr(host, f"host_row_sums__{dtype}_{columns}")(x, o)
-    weights = torch.arange(1, columns + 1).to(kind)
-    assert torch.equal(o, (x * weights).sum(1).to(kind))
-    with pytest.raises((TypeError, ValueError)):
-        getattr(host, f"host_row_sums__{dtype}_{columns}")(torch.zeros(3, 4).to(kind), o)
+    with pytest.raises(TypeError, match=r"^No variant accepts \(x: Tensor\(\[3, 4\], .*`host_row_sums\("):
+        family(torch.zeros(3, 4).to(kind), o)
+    with pytest.raises(ValueError, match=rf"x\.shape\[1\] .*`host_row_sums\(.*expected to be {columns}"):
+        family.variants[key](torch.zeros(3, 4).to(kind), o)
+    for other, function in family.variants.items():
+        if other != key:
+            with pytest.raises((TypeError, ValueError), match="host_row_sums"):
+                function(x, o)
+    assert not o.any()
 
 
 def test_errors_name_the_function_and_the_argument(host: Any) -> None:

@@ -72,6 +72,10 @@ VALUES = {
     "nested": "('\\n', ['*/', Text('x')], Silent())",
 }
 
+TEXTS = ("a b", "*/", f'"""\n{RUN}', "\\", "größe", "\u202e", "__")
+OTHERS = ("{{ x }}", "%}\n")
+"""What callers of a family choose by."""
+
 HEADER = f'''
 import enum
 from dataclasses import dataclass
@@ -83,6 +87,8 @@ from cutlass import cute
 import stubgen as sg
 
 RUN = {RUN!r}
+TEXTS = {TEXTS!r}
+OTHERS = {OTHERS!r}
 vector = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
 
 
@@ -157,7 +163,7 @@ def {name}({parameters}):
 
 """
 
-LAST = '''
+LAST = """
 
 @cute.jit
 def with_records(pair: Pair, size: Größe):
@@ -175,12 +181,12 @@ def _labelled(a: cute.Tensor, b: cute.Tensor):
 
 
 @sg.family(
-    text=["a b", "*/", '"""\\n' + RUN, "\\\\", "größe", "\\u202e", "__"],
-    other={"{{ x }}": 1, "%}\\n": 2},
+    text=TEXTS,
+    other=dict.fromkeys(OTHERS),
 )
 def labelled(text, other):
     return sg.kernel(_labelled, vector, vector)
-'''
+"""
 
 
 def module_source() -> str:
@@ -301,7 +307,25 @@ def test_values_are_shown_as_their_author_would_write_them(module: ModuleType) -
 
 
 def test_every_label_has_its_function(module: ModuleType) -> None:
-    assert len({name for name in module.__all__ if name.startswith("labelled__")}) == 7 * 2
+    assert "labelled" in module.__all__
+    assert len(module.labelled.variants) == 7 * 2
+    for key, variant in module.labelled.variants.items():
+        out = np.zeros(1, np.float32)
+        variant(np.ones(1, np.float32), out)
+        assert out == 1, key
+
+
+def test_every_choice_can_be_made(module: ModuleType) -> None:
+    kwargs = importlib.import_module("hostile.kwargs.größe")
+    for text in TEXTS:
+        for other in OTHERS:
+            one, two = np.zeros(1, np.float32), np.zeros(1, np.float32)
+            module.labelled(np.ones(1, np.float32), one, text, other)
+            kwargs.labelled(np.ones(1, np.float32), two, other=other, text=text)
+            assert one == two == 1, (text, other)
+    for text in ("", "a b ", TEXTS[0][:-1], "/*", "\\\\", f"{TEXTS[0]}\0", "\0"):
+        with pytest.raises(TypeError, match="No variant accepts"):
+            module.labelled(np.ones(1, np.float32), one, text, OTHERS[0])
 
 
 def test_functions_work(module: ModuleType) -> None:

@@ -9,7 +9,7 @@ from tests import signatures
 
 
 def test_stub_equals_runtime_signature_equals_abi(generated: Path) -> None:
-    assert signatures.compare(generated, "cute_kernels") > 30
+    assert signatures.compare(generated, "cute_kernels") > 90
 
 
 def test_functions_say_who_they_are(generated: Path) -> None:
@@ -20,7 +20,9 @@ def test_functions_say_who_they_are(generated: Path) -> None:
     ):
         for name, node in signatures.stub_signatures(generated / folder).items():
             seen = runtime[name][surface]
-            assert seen["name"] == name
+            family, _, key = name.removesuffix("']").partition(".variants['")
+            assert seen["name"] == (f"{family}__{key}" if key else name)
             assert seen["module"].startswith(prefix)
-            assert seen["doc"] == ast.get_docstring(node)
             assert seen["doc"].strip()
+            if not key:
+                assert seen["doc"] == ast.get_docstring(node)

@@ -22,6 +22,7 @@ import torch
 import tvm_ffi
 
 from stubgen.model import (
+    ChoiceSlot,
     ConstantSlot,
     Extent,
     Kernel,
@@ -215,6 +216,7 @@ class Call:
     """One call with everything that it passes."""
 
     kernel: Kernel
+    """What is called; for a family, one of its variants, with the name and the parameters of the family."""
     by_keyword: bool
     positional: list[Given]
     named: dict[str, Given]
@@ -336,6 +338,8 @@ class Drawing:
                 return Tuple([self.right(item, by_keyword, inside=True) for item in slot.items], maker)
             case NoneSlot():
                 return Value("None")
+            case ChoiceSlot():
+                return Value(repr(self.rng.choice(slot.values)))
         raise NotImplementedError(f"host functions with {slot}")
 
     def extent(self, extent: Extent) -> int:
@@ -395,6 +399,10 @@ class Drawing:
             return Pointer(self.wrong_tensor(right.tensor, others), right.form)
         if isinstance(slot, ScalarSlot) and self.rng.random() < 0.6:
             return Value(self.rng.choice(NUMBERS))
+        if isinstance(slot, ChoiceSlot) and self.rng.random() < 0.7:
+            return Value(
+                self.rng.choice(("'cub'", "'cubes'", "''", "'\\0'", "2", "0", "1.0", "None", "b'cube'"))
+            )
         if isinstance(slot, ShapeSlot) and self.rng.random() < 0.7:
             items = [Value(self.rng.choice(("0", "1", "4", *NUMBERS))) for _ in slot.extents]
             return Tuple(items, self.rng.choice(("tuple", "list")))

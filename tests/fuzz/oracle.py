@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from stubgen.model import (
+    ChoiceSlot,
+    ChoiceValue,
     ConstantSlot,
     Extent,
     NoneSlot,
@@ -65,6 +67,8 @@ class Oracle:
             case ConstantSlot():
                 self.require(value == slot.value, f"the constant {slot.value}")
                 return slot.value
+            case ChoiceSlot(values=values):
+                return self.choice(values, value)
             case PointerSlot():
                 return self.pointer(slot, given)
             case TupleSlot():
@@ -108,7 +112,7 @@ class Oracle:
         if given.form == "tensor":
             self.require(given.tensor.maker in TAKEN, "device, lanes, or no permission to write")
             self.require(given.tensor.dtype == slot.dtype, "dtype")
-            self.require(is_aligned(given, slot), "alignment")
+            self.require(is_aligned(given, slot) or 0 in given.tensor.shape, "alignment")
         known = Tensor(slot.dtype or "uint8", (reachable(given),), (1,), given.tensor.offset)
         return known.view(self.memory)
 
@@ -127,6 +131,16 @@ class Oracle:
         self.require(low <= number <= high, "range")
         self.require(number % slot.divisible_by == 0, "divisibility")
         return np.dtype(slot.dtype).type(number)
+
+    def choice(self, values: tuple[ChoiceValue, ...], value: Any) -> ChoiceValue:
+        """A bool may come as the number 0 or 1, as in any other place."""
+        for choice in values:
+            same = isinstance(
+                value, numbers.Integral | np.bool_ if isinstance(choice, bool) else type(choice)
+            )
+            if same and value == choice:
+                return choice
+        raise MisfitError(f"one of {values}")
 
     def integer(self, value: Any) -> int:
         self.require(isinstance(value, numbers.Integral), "an integer")

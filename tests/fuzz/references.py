@@ -102,6 +102,25 @@ def row_sums(x, out):
         out[i] = total
 
 
+def scale_add(x, factor, negate, bias, out):
+    factor = x.dtype.type(factor)
+    for i in range(len(out)):
+        value = factor * x[i] if bias is None else factor * x[i] + bias[i]
+        out[i] = -value if negate else value
+
+
+def activate(x, kind, out):
+    power = {"identity": 1, "square": 2, "cube": 3}[kind]
+    for i in range(len(out)):
+        total = f32(0)
+        for j in range(x.shape[1]):
+            value = x[i, j]
+            for _ in range(power - 1):
+                value *= x[i, j]
+            total += value * f32(j + 1)
+        out[i] = total
+
+
 REFERENCES: dict[str, Callable[..., None]] = {
     "host_add_constant": add_constant,
     "host_axpby": axpby,
@@ -120,7 +139,9 @@ REFERENCES: dict[str, Callable[..., None]] = {
     "host_bias": bias,
     "host_bias_given": bias,
     "host_polynomial": polynomial,
-    **{f"host_row_sums__{dtype}_{n}": row_sums for dtype in ("float32", "float64", "int32") for n in (2, 5)},
+    "host_row_sums": row_sums,
+    "host_scale_add": scale_add,
+    "host_activate": activate,
 }
 
 REACH: dict[str, Callable[..., Any]] = {"host_pointer": lambda p, count, out: count}

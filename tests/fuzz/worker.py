@@ -22,10 +22,11 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+import msgspec
 import numpy as np
 import tvm_ffi
 
-from stubgen.model import Kernel, Library, PointerSlot, from_json
+from stubgen.model import ChoiceSlot, Family, Kernel, Library, PointerSlot, from_json
 from tests.fuzz.arguments import Call, Drawing, Given, Pointer, Tuple, Value, tensors
 from tests.fuzz.oracle import MisfitError, Oracle, given_values, is_aligned, reachable
 from tests.fuzz.references import REACH, REFERENCES
@@ -42,9 +43,28 @@ def load_library(folder: Path) -> Library:
     return from_json(json.dumps(manifest["library"]).encode())
 
 
-def host_kernels(library: Library) -> list[Kernel]:
-    """Give the functions that can be called without a GPU."""
-    return [kernel for kernel in library.kernels if not kernel.has_device_code]
+def host_functions(library: Library) -> dict[str, list[Kernel]]:
+    """Give the functions that can be called without a GPU; of a family all variants, as callers see them."""
+    found: dict[str, list[Kernel]] = {}
+    families = {family.name: family for family in library.families}
+    for kernel in library.kernels:
+        if not kernel.has_device_code:
+            seen = as_family(kernel, families[kernel.variant.family]) if kernel.variant else kernel
+            found.setdefault(seen.name, []).append(seen)
+    return found
+
+
+def as_family(kernel: Kernel, family: Family) -> Kernel:
+    """Give a variant the parameters of its family, its selectors leaving nothing to choose."""
+    own = iter(kernel.parameters)
+    assert kernel.variant is not None
+    parameters = [
+        msgspec.structs.replace(p, slot=ChoiceSlot(p.slot.axis, (kernel.variant.values[p.slot.axis],)))
+        if isinstance(p.slot, ChoiceSlot)
+        else msgspec.structs.replace(next(own), kind=p.kind, default=p.default)
+        for p in family.parameters
+    ]
+    return msgspec.structs.replace(kernel, name=family.name, parameters=tuple(parameters))
 
 
 class Package:
@@ -54,14 +74,14 @@ class Package:
         sys.path.insert(0, str(folder.parent))
         self.name = folder.name
         self.library = load_library(folder)
-        self.kernels = host_kernels(self.library)
+        self.functions = host_functions(self.library)
         self.records = {module.name: module.records for module in self.library.modules}
 
     def draw(self, seed: str, number: int) -> Call:
         """Draw the call of that number, always the same."""
         rng = random.Random(f"{seed}/{number}")
         while True:
-            kernel = rng.choice(self.kernels)
+            kernel = rng.choice(rng.choice(list(self.functions.values())))
             call = Drawing(rng, kernel, self.records[kernel.module]).call()
             if keeps_promises(call):
                 return call
@@ -83,7 +103,8 @@ class Package:
         if result is not None:
             return "accepted", f"returned {result!r}"
         values = dict(zip([p.name for p in call.kernel.parameters], positional, strict=False)) | named
-        return "accepted", judge_result(call, values, memory, before)
+        variants = self.functions[call.kernel.name]
+        return "accepted", judge_result(call, variants, values, memory, before)
 
     def judge_refusal(
         self, call: Call, error: Exception, values: list[Any], memory: np.ndarray, before: np.ndarray
@@ -137,21 +158,22 @@ def fresh_memory(call: Call, seed: str) -> np.ndarray:
     return memory
 
 
-def judge_result(call: Call, values: dict[str, Any], memory: np.ndarray, before: np.ndarray) -> str | None:
+def judge_result(
+    call: Call, variants: list[Kernel], values: dict[str, Any], memory: np.ndarray, before: np.ndarray
+) -> str | None:
     """Compare all memory with what the reference makes of what was there before the call."""
     if call.malformed:
         return "accepted a list with too few or too many arguments, or an unknown one"
-    oracle = Oracle(before)
-    arguments = []
-    try:
-        for parameter in call.kernel.parameters:
-            given = call.given[parameter.name]
-            value = parameter.default.value if given is None and parameter.default else values[parameter.name]
-            arguments.append(oracle.argument(parameter.slot, given or Given(), value))
-    except MisfitError as misfit:
-        return f"accepted {parameter.name}, which does not fit: {misfit}"
-    except (TypeError, ValueError, AttributeError) as error:
-        return f"accepted {parameter.name}, which does not fit: {error!r}"
+    # One variant has to accept it, not always the one that it was drawn for. Which does not matter to the
+    # reference, which computes the same for each.
+    misfits = []
+    for variant in variants:
+        arguments = fitting(call, variant, values, before)
+        if isinstance(arguments, list):
+            break
+        misfits.append(arguments)
+    else:
+        return " / ".join(misfits)
     reference = REFERENCES.get(call.kernel.name)
     if reference is None:
         return None
@@ -163,6 +185,22 @@ def judge_result(call: Call, values: dict[str, Any], memory: np.ndarray, before:
             level_nans(tensor.view(memory), tensor.view(before))
     wrong = np.flatnonzero(memory != before)
     return f"memory differs from the reference at bytes {wrong.tolist()}" if len(wrong) else None
+
+
+def fitting(call: Call, kernel: Kernel, values: dict[str, Any], before: np.ndarray) -> list[Any] | str:
+    """Give what the reference gets, or what does not fit."""
+    oracle = Oracle(before)
+    arguments = []
+    try:
+        for parameter in kernel.parameters:
+            given = call.given[parameter.name]
+            value = parameter.default.value if given is None and parameter.default else values[parameter.name]
+            arguments.append(oracle.argument(parameter.slot, given or Given(), value))
+    except MisfitError as misfit:
+        return f"accepted {parameter.name}, which does not fit: {misfit}"
+    except (TypeError, ValueError, AttributeError) as error:
+        return f"accepted {parameter.name}, which does not fit: {error!r}"
+    return arguments
 
 
 def level_nans(mine: np.ndarray, expected: np.ndarray) -> None:
@@ -179,9 +217,15 @@ def names_its_place(call: Call, error: Exception) -> bool:
         r"Expects \d+ parameters|positional argument|keyword(-only)? argument|multiple values", said
     ):
         return True
-    names = [parameter.name for parameter in call.kernel.parameters]
+    if said.startswith("No variant accepts (") and call.kernel.variant:
+        return True  # it says all that was passed, and next to it what would do
+    # A family's selectors have been made use of when a variant complains.
+    names = [p.name for p in call.kernel.parameters if not isinstance(p.slot, ChoiceSlot)]
     said_names = set(re.findall(r"\w+", said))
-    return any(f"argument #{names.index(n)}" in said or n in said_names for n in call.suspects)
+    places = {name: f"argument #{index}" for index, name in enumerate(names)}
+    # What is wrong in one place may make it a call of another variant, which others do not fit.
+    suspects = set(names) if call.kernel.variant and call.suspects else call.suspects
+    return any(n in said_names or re.search(rf"{places[n]}\b", said) for n in suspects if n in places)
 
 
 def is_refused_by_itself(value: Any, error: Exception) -> bool:

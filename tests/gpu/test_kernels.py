@@ -21,6 +21,10 @@ WIDTHS = [1024, 4096, 8192]
 each_length = pytest.mark.parametrize("n", LENGTHS)
 
 
+def _label(value: object) -> str:
+    return str(value).removeprefix("torch.")
+
+
 # -----------------------------------------------------------------------------------------------
 # elementwise
 
@@ -168,7 +172,7 @@ def test_rmsnorm(library, memory, comparison, dtype, hidden, m):
     dtype = getattr(torch, dtype)
     x, weight = memory.randn(m, hidden, dtype=dtype), memory.randn(hidden, dtype=dtype)
     out = memory.output(m, hidden, dtype=dtype)
-    _member(library("norm"), "rmsnorm", dtype, hidden)(x, weight, out, 1e-5)
+    library("norm").rmsnorm(x, weight, out, 1e-5)
     bound = UNIT_ROUNDOFF[dtype] + RMSNORM_ROUNDINGS * FLOAT32
     comparison.check("rmsnorm", out, reference.rmsnorm(x, weight, 1e-5), bound=bound)
 
@@ -176,7 +180,7 @@ def test_rmsnorm(library, memory, comparison, dtype, hidden, m):
 def test_rmsnorm_of_zeros_is_saved_by_eps(library, memory, comparison):
     x, weight = memory.input(torch.zeros(2, 1024).half()), memory.randn(1024, dtype=torch.half)
     out = memory.output(2, 1024, dtype=torch.half)
-    library("norm").rmsnorm__float16_1024(x, weight, out, 1e-5)
+    library("norm").rmsnorm(x, weight, out, 1e-5)
     comparison.check("rmsnorm", out, torch.zeros(2, 1024, device="cuda").double(), bound=0.0)
 
 
@@ -186,7 +190,7 @@ def test_rmsnorm_by_keyword_and_in_place(library, memory, comparison):
         memory.randn(4096, dtype=torch.half),
     )
     x = memory.inout(before)
-    library("kwargs.norm").rmsnorm__float16_4096(eps=1e-5, out=x, weight=weight, x=x)
+    library("kwargs.norm").rmsnorm(eps=1e-5, out=x, weight=weight, x=x)
     bound = UNIT_ROUNDOFF[torch.half] + RMSNORM_ROUNDINGS * FLOAT32
     comparison.check("rmsnorm", x, reference.rmsnorm(before, weight, 1e-5), bound=bound)
 
@@ -208,7 +212,7 @@ def test_softmax(library, memory, comparison, dtype, columns, rows):
     dtype = getattr(torch, dtype)
     x = memory.input(4 * torch.randn(rows, columns, device="cuda").to(dtype))
     out = memory.output(rows, columns, dtype=dtype)
-    _member(library("softmax"), "softmax", dtype, columns)(x, out)
+    library("softmax").softmax(x, out)
     comparison.check("softmax", out, reference.softmax(x), bound=_softmax_bound(x))
 
 
@@ -219,7 +223,7 @@ def test_softmax_of_large_values_does_not_overflow(library, memory, comparison, 
     x[1, 5] = 0.0
     x = memory.input(x)
     out = memory.output(3, columns)
-    _member(library("softmax"), "softmax", torch.float32, columns)(x, out)
+    library("softmax").softmax(x, out)
     comparison.check("softmax", out, reference.softmax(x), bound=64 * FLOAT32)
 
 
@@ -229,7 +233,7 @@ def test_softmax_leaves_masked_elements_out(library, memory, comparison, columns
     x[:, columns // 3 :] = -torch.inf
     x = memory.input(x)
     out = memory.output(5, columns, dtype=torch.bfloat16)
-    _member(library("softmax"), "softmax", torch.bfloat16, columns)(x, out)
+    library("softmax").softmax(x, out)
     want, bound = reference.softmax(x), _softmax_bound(x[:, : columns // 3])
     comparison.check("softmax", out, want, bound=bound)
     assert not out[:, columns // 3 :].any()
@@ -238,7 +242,7 @@ def test_softmax_leaves_masked_elements_out(library, memory, comparison, columns
 def test_softmax_in_place(library, memory, comparison):
     before = torch.randn(133, 4096, device="cuda")
     x = memory.inout(before)
-    library("softmax").softmax__float32_4096(x, x)
+    library("softmax").softmax(x, x)
     comparison.check("softmax", x, reference.softmax(before), bound=_softmax_bound(before))
 
 
@@ -249,7 +253,7 @@ def test_softmax_of_more_than_two_to_the_31_elements(library, comparison):
     x = torch.zeros(rows, columns, dtype=torch.bfloat16, device="cuda")
     x[-5:] = torch.randn(5, columns, device="cuda")
     out = torch.full_like(x, torch.nan)
-    library("softmax").softmax__bfloat16_8192(x, out)
+    library("softmax").softmax(x, out)
     want = reference.softmax(x[-5:])
     comparison.check("softmax", out[-5:], want, bound=_softmax_bound(x[-5:]))
     assert (out[:-5] == 2.0**-13).all()
@@ -335,7 +339,7 @@ def _check_gemm(comparison, a, b, c, activation):
 def test_misaligned_rows_are_refused(library):
     x = torch.zeros(2 * 1024 + 1, device="cuda")[1:].view(2, 1024)
     with pytest.raises(ValueError, match="alignment=16"):
-        library("softmax").softmax__float32_1024(x, torch.empty_like(x))
+        library("softmax").softmax(x, torch.empty_like(x))
 
 
 def test_rows_of_a_length_that_vectors_do_not_divide_are_refused(library):
@@ -345,12 +349,24 @@ def test_rows_of_a_length_that_vectors_do_not_divide_are_refused(library):
 
 
 # -----------------------------------------------------------------------------------------------
-# Members of families
+# Families
 
 
-def _member(module, family, *values):
-    return getattr(module, f"{family}__" + "_".join(map(_label, values)))
+@pytest.mark.parametrize("hidden", WIDTHS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=_label)
+def test_a_family_gives_what_its_variant_gives(library, memory, dtype, hidden):
+    x, weight = memory.randn(3, hidden, dtype=dtype), memory.randn(hidden, dtype=dtype)
+    found, own = (memory.output(3, hidden, dtype=dtype) for _ in range(2))
+    rmsnorm = library("norm").rmsnorm
+    rmsnorm(x, weight, found, 1e-5)
+    rmsnorm.variants[f"{_label(dtype)}_{hidden}"](x, weight, own, 1e-5)
+    assert torch.equal(found, own)
 
 
-def _label(value: object) -> str:
-    return str(value).removeprefix("torch.")
+def test_what_no_variant_accepts_is_refused(library):
+    x = torch.zeros(2, 1000, device="cuda")
+    with pytest.raises(TypeError, match=r"No variant accepts .*1000.* when calling: `softmax"):
+        library("softmax").softmax(x, x)
+    x = torch.zeros(2, 1024).cpu()
+    with pytest.raises(TypeError, match=r"No variant accepts .*CPU"):
+        library("softmax").softmax(x, x)

@@ -182,6 +182,8 @@ class SizesCall:
     expected: list[float]
     torch: str | None = None
     """torch's name of the dtype; ``None`` if torch has none, and only C++ can make such a tensor."""
+    variant: str = ""
+    """Key of the variant that is meant, if it is a family."""
 
     @property
     def cpp(self) -> str:
@@ -193,24 +195,26 @@ class SizesCall:
 
 def _dtype(name: str, torch: str | None = None) -> SizesCall:
     label = name.replace("_", "")
-    return SizesCall(f"dtype__{label}", name, (3, 4), (4, 1), [3, 4], torch or name)
+    return SizesCall("dtype", name, (3, 4), (4, 1), [3, 4], torch or name, variant=label)
 
 
 def _layout(name: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> SizesCall:
-    return SizesCall(f"layout__{name}", "float32", shape, strides, list(map(float, shape)), "float32")
+    return SizesCall(f"layout_{name}", "float32", shape, strides, list(map(float, shape)), "float32")
 
 
 SIZES = [
-    SizesCall("dtype__boolean", "bool", (3, 4), (4, 1), [3, 4], "bool"),
-    SizesCall("dtype__tfloat32", "float32", (3, 4), (4, 1), [3, 4], "float32"),
+    SizesCall("dtype", "bool", (3, 4), (4, 1), [3, 4], "bool", variant="boolean"),
+    SizesCall("tfloat32", "float32", (3, 4), (4, 1), [3, 4], "float32"),
     *(_dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)),
     *map(_dtype, ("float16", "bfloat16", "float32", "float64")),
     *map(_dtype, ("float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu")),
     # Two float4 in a byte: 32 of the tensor's elements are 64 of the kernel's.
-    SizesCall("packed__float4e2m1fn", "float4_e2m1fnx2", (2, 32), (32, 1), [2, 64], "float4_e2m1fn_x2"),
-    SizesCall("packed__int4", "int4", (2, 64), (64, 1), [2, 64]),
-    SizesCall("packed__float6e2m3fn", "float6_e2m3fn", (2, 64), (64, 1), [2, 64]),
-    SizesCall("packed__float6e3m2fn", "float6_e3m2fn", (2, 64), (64, 1), [2, 64]),
+    SizesCall(
+        "packed", "float4_e2m1fnx2", (2, 32), (32, 1), [2, 64], "float4_e2m1fn_x2", variant="float4e2m1fn"
+    ),
+    SizesCall("packed", "int4", (2, 64), (64, 1), [2, 64], variant="int4"),
+    SizesCall("packed", "float6_e2m3fn", (2, 64), (64, 1), [2, 64], variant="float6e2m3fn"),
+    SizesCall("packed", "float6_e3m2fn", (2, 64), (64, 1), [2, 64], variant="float6e3m2fn"),
     _layout("rank1", (5,), (1,)),
     _layout("rank8", (1, 2, 1, 2, 1, 2, 1, 3), (24, 12, 12, 6, 6, 3, 3, 1)),
     _layout("column", (5, 4), (1, 5)),

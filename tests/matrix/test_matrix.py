@@ -87,8 +87,8 @@ def package(matrix: Path) -> Iterator[ModuleType]:
 class TestEverySignature:
     def test_there_are_enough_of_them(self, matrix: Path) -> None:
         manifest = json.loads((matrix / "matrix" / "manifest.json").read_text())
-        kernels = [k for m in manifest["library"]["modules"] for k in m["kernels"]]
-        signatures = {json.dumps([k["parameters"], k["frozen"]], sort_keys=True) for k in kernels}
+        functions = [f for m in manifest["library"]["modules"] for f in (*m["kernels"], *m["families"])]
+        signatures = {json.dumps([k["parameters"], k["frozen"]], sort_keys=True) for k in functions}
         assert len(signatures) >= 150
 
     def test_stub_equals_runtime_signature_equals_abi(self, matrix: Path) -> None:
@@ -138,12 +138,15 @@ class TestEverySignature:
             if call.torch is None:
                 continue
             base = torch.zeros(4096, dtype=torch.uint8).view(getattr(torch, call.torch))
-            out = np.full(8, -1.0)
-            getattr(package.table, call.name)(base.as_strided(call.shape, call.strides), out)
-            assert out.tolist()[: len(call.expected)] == call.expected, call.name
+            function = getattr(package.table, call.name)
+            for callee in (function, function.variants[call.variant]) if call.variant else (function,):
+                out = np.full(8, -1.0)
+                callee(base.as_strided(call.shape, call.strides), out)
+                assert out.tolist()[: len(call.expected)] == call.expected, callee
 
     def test_every_function_of_the_table_is_called(self, matrix: Path) -> None:
         called = {call.name for call in (*table_calls.CALLS, *table_calls.SIZES)}
+        called |= {f"{c.name}.variants[{c.variant!r}]" for c in table_calls.SIZES if c.variant}
         assert called == set(signatures.stub_signatures(matrix / "matrix", "table.pyi"))
 
     def test_calls_by_keyword_take_any_order_and_records(
@@ -187,7 +190,9 @@ class TestEverySignature:
         compiler.build(program, [source], library, standard="c++17", include=include)
         done = subprocess.run([program], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout
-        assert done.stdout.strip() == f"{DRAWN + len(table_calls.CALLS) + len(table_calls.SIZES)} calls"
+        of_variants = sum(1 for call in table_calls.SIZES if call.variant)
+        made = DRAWN + len(table_calls.CALLS) + len(table_calls.SIZES) + of_variants
+        assert done.stdout.strip() == f"{made} calls"
 
 
 def _each(modules: list[list[Case]]) -> Iterator[tuple[str, Case]]:
@@ -217,7 +222,7 @@ def _program(matrix: Path, modules: list[list[Case]]) -> str:
     order = {
         kernel["name"]: [p["name"] for p in kernel["parameters"]]
         for module in manifest["library"]["modules"]
-        for kernel in module["kernels"]
+        for kernel in (*module["kernels"], *module["families"])
     }
     blocks: list[str] = []
     for _, case in _each(modules):
@@ -255,8 +260,13 @@ def _table_block(call: table_calls.TableCall | table_calls.SizesCall, order: lis
         parts |= {name: argument.cpp for name, argument in call.arguments.items()}
     passed = ", ".join(code for name in order if (code := parts[name]) is not None)
     expected = ", ".join(map(repr, call.expected))
-    return (
+    again = ""
+    if isinstance(call, table_calls.SizesCall) and call.variant:
+        again = f"    matrix::{call.name}_variants::{call.variant}({passed});\n"
+    return "".join(
         "  {\n    const tvm::ffi::Tensor& out = make<double>(-1, {8}, false);\n"
-        f"    matrix::{call.name}({passed});\n"
+        f"{line}"
         f'    expect("{call.name}", out, {{{expected}}});\n    ++calls;\n  }}\n'
+        for line in (f"    matrix::{call.name}({passed});\n", again)
+        if line
     )

@@ -1,15 +1,19 @@
 """Calls that both type checkers must accept. Checked, never run."""
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import cute_kernels
 import numpy as np
 import torch
 import tvm_ffi
-from cute_kernels import elementwise, host, norm, structures
+from cute_kernels import attention, elementwise, gemm, host, norm, structures
+from cute_kernels.kwargs import attention as attention_kw
 from cute_kernels.kwargs import elementwise as elementwise_kw
+from cute_kernels.kwargs import gemm as gemm_kw
 from cute_kernels.kwargs import host as host_kw
+from cute_kernels.kwargs import norm as norm_kw
 from cute_kernels.kwargs import structures as structures_kw
 
 
@@ -47,8 +51,40 @@ def pointers_and_streams(t: torch.Tensor) -> None:
     elementwise.scale(t, 2.0, None)
 
 
-def families(t: torch.Tensor) -> None:
-    norm.rmsnorm__float16_4096(t, t, t, 1e-6)
+def families(t: torch.Tensor, n: np.ndarray[Any, np.dtype[np.float32]], flag: bool) -> None:
+    norm.rmsnorm(t, t, t, 1e-6)
+    norm_kw.rmsnorm(t, t, eps=1e-6, out=t)
+    attention.attention(t, t, t, t, None, 1.0, True)
+    attention.attention(t, t, t, t, t, 1, flag)
+    attention_kw.attention(t, t, t, t, causal=False, lse=None, scale=1.0)
+    gemm.gemm(t, t, t, "relu")
+    gemm_kw.gemm(t, t, activation="none", c=t)
+    host.host_scale_add(n, 2.0, flag, None, n)
+    host.host_scale_add(n, 2.0, flag, n, n)
+    host.host_activate(n, "cube", n)
+    host_kw.host_activate(kind="square", x=n, out=n)
+
+
+def variants_of_families(t: torch.Tensor) -> None:
+    norm.rmsnorm.variants["float16_4096"](t, t, t, 1e-6)
+    attention.attention.variants["float16_64_true_false"](t, t, t, t, None, 1.0)
+    attention.attention.variants["bfloat16_128_true_true"](t, t, t, t, t, 1.0)
+    gemm.gemm.variants["float16_float32_relu_k"](t, t, t)
+    for variant in (norm.rmsnorm.variants["float16_1024"], norm.rmsnorm.variants["float16_8192"]):
+        variant(t, t, t, 1e-6)
+    names: list[str] = list(norm.rmsnorm.variants)
+    assert "float16_1024" in norm.rmsnorm.variants, len(names)
+
+
+def families_as_arguments(t: torch.Tensor) -> None:
+    functions: list[Callable[[torch.Tensor, torch.Tensor], None]] = [
+        elementwise.add_one,
+        host.host_row_sums,
+        host.host_row_sums.variants["int32_5"],
+        host.host_activate.variants["cube_2"],
+    ]
+    for function in functions:
+        function(t, t)
 
 
 def results(t: torch.Tensor) -> None:

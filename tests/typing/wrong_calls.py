@@ -1,8 +1,9 @@
 """Calls that both type checkers must refuse: each line marked with ``# wrong``, and no other."""
 
 import torch
-from cute_kernels import elementwise, host, norm, structures
+from cute_kernels import attention, elementwise, gemm, host, norm, structures
 from cute_kernels.kwargs import elementwise as elementwise_kw
+from cute_kernels.kwargs import gemm as gemm_kw
 from cute_kernels.kwargs import host as host_kw
 from cute_kernels.kwargs import structures as structures_kw
 
@@ -12,7 +13,10 @@ def arity(t: torch.Tensor) -> None:
     elementwise.add_one(t, t, t)  # wrong
     elementwise.add_constant(t, t)  # wrong: the positional function has no defaults
     elementwise_kw.add_constant(t)  # wrong
-    norm.rmsnorm__float16_4096(t, t, t)  # wrong
+    norm.rmsnorm(t, t, t)  # wrong
+    norm.rmsnorm.variants["float16_4096"](t, t, t)  # wrong
+    gemm.gemm(t, t, t)  # wrong: which activation?
+    gemm_kw.gemm(t, t, t)  # wrong
 
 
 def keywords(t: torch.Tensor) -> None:
@@ -50,4 +54,26 @@ def structured(t: torch.Tensor) -> None:
 
 def names() -> None:
     elementwise.add_two  # wrong
-    norm.rmsnorm__float16_4097  # wrong
+    norm.rmsnorm__float16_4096  # wrong: variants are no members of the module
+    norm.rmsnorm.variants["float16_4097"]  # wrong
+
+
+def families(t: torch.Tensor) -> None:
+    norm.rmsnorm(t, t, t, eps=1e-6)  # wrong: by position only
+    norm.rmsnorm(t, None, t, 1e-6)  # wrong
+    gemm.gemm(t, t, t, "tanh")  # wrong
+    gemm.gemm(t, t, t, None)  # wrong
+    gemm.gemm("relu", t, t, t)  # wrong
+    gemm_kw.gemm(t, t, t, activation="RELU")  # wrong
+    attention.attention(t, t, t, t, None, 1.0, "causal")  # wrong
+    attention.attention(t, t, t, t, None, 1.0, None)  # wrong
+    attention.attention(t, t, t, t, 0, 1.0, True)  # wrong
+    host.host_activate(t, 3, t)  # wrong
+
+
+def variants(t: torch.Tensor) -> None:
+    gemm.gemm.variants["float16_float32_relu_k"](t, t, t, "relu")  # wrong: it is chosen
+    gemm.gemm.variants["float16_float32_relu_n"]  # wrong: there is none
+    attention.attention.variants["float16_64_true_false"](t, t, t, t, t, 1.0)  # wrong: compiled without lse
+    attention.attention.variants["float16_64_true_true"](t, t, t, t, None, 1.0)  # wrong: compiled with it
+    norm.rmsnorm.variants = norm.rmsnorm.variants  # wrong

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import keyword
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,6 +123,52 @@ def test_members_are_all_combinations_the_last_axis_fastest() -> None:
     call = last.build()
     assert isinstance(call, Call)
     assert (call.args, call.kwargs) == ((Float8E4M3FN, 8), {"mode": None}), "each member builds with its own"
+
+
+class Mode(enum.Enum):
+    FAST = 1
+    exact = 2
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Name(str):
+    """Text of a class that only its author has."""
+
+
+@pytest.mark.parametrize(
+    ("axis", "choices"),
+    [
+        ([False, True], [False, True]),
+        ([64, 128], [64, 128]),
+        ([0.5, -1.0], [0.5, -1.0]),
+        (["relu", "a b"], ["relu", "a b"]),
+        ([None, 1, "x"], [None, 1, "x"]),
+        ([np.float64(0.5), np.float64(2)], [0.5, 2.0]),
+        ([Name("x"), Name("y")], ["x", "y"]),
+        (list(Mode), ["FAST", "exact"]),
+        ([*Level, 7], ["LOW", "7"]),
+        ([Float8E4M3FN, bool], ["float8e4m3fn", "bool"]),
+        ({"a b": 1, "none": None}, ["a b", "none"]),
+        # What Python takes for the same, what no manifest can hold, and what no C compares.
+        ([1, True], ["1", "true"]),
+        ([2**63, 1], [str(2**63), "1"]),
+        ([math.inf, 1.0], ["inf", "1p0"]),
+        (["\ud800", "x"], ["Zd800z", "x"]),
+    ],
+    ids=repr,
+)
+def test_callers_choose_by_values_if_those_are_plain_and_by_labels_else(
+    axis: Any, choices: list[object]
+) -> None:
+    @sg.family(axis=axis)
+    def chosen(axis: object) -> None: ...
+
+    found = [(d.values or {})["axis"] for d in declared()]
+    assert found == choices
+    assert [type(value) for value in found] == [type(value) for value in choices]
 
 
 def test_a_family_without_axes_has_one_member() -> None:
