@@ -59,8 +59,8 @@ class _Enum:
     name: str
     comment: str
     enumerators: str
-    passed: str
-    """An array of what the compiled function takes for each enumerator."""
+    passed: list[tuple[str, str]]
+    """Each enumerator, and what the compiled function takes for it."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class _Family(_Function):
     name: str = ""
     enums: list[_Enum] = field(default_factory=list[_Enum])
     variants: list[_Function] = field(default_factory=list[_Function])
+    namespace: str = ""
+    """Of the variants."""
     template: str = ""
     """Its parameter list; empty if callers have nothing to choose, or nothing that C++ can choose by."""
     template_head: str = ""
@@ -83,17 +85,22 @@ def cpp_headers(library: Library) -> dict[str, str]:
     root = f"{library.package}/include"
     structs = library_structs(library)
     headers = {f"{library.package}/{m.name.replace('.', '/')}.hpp": m for m in library.modules}
+    taken = {"StreamGuard", *(function.name for m in library.modules for function in m.functions)}
+    taken |= {name for module in structs.values() for name in module.names.values()}
+    detail = cpp_families.free_name("detail", taken)
     return {
-        **{f"{root}/{path}": _header(library, m, structs[m.name]) for path, m in headers.items()},
+        **{
+            f"{root}/{path}": _header(library, m, structs[m.name], taken, detail)
+            for path, m in headers.items()
+        },
         f"{root}/{library.package}.hpp": fill("umbrella.hpp.j2", headers=headers),
     }
 
 
-def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
+def _header(library: Library, module: Module, structs: ModuleStructs, taken: set[str], detail: str) -> str:
     shown = [_struct(struct) for struct in structs.structs]
-    taken = {f.name for m in library.modules for f in m.functions} | set(structs.names.values())
     functions = [
-        _family(function, module, structs, library.package, taken)
+        _family(function, module, structs, library.package, taken, detail)
         if isinstance(function, Family)
         else _function(function, structs, library.package)
         for function in module.functions
@@ -108,9 +115,10 @@ def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
         structs=shown,
         functions=functions,
         families=families,
+        detail=detail,
         includes=_includes(
             [text for f in every for text in (f.entry_point, f.head, f.call)]
-            + [text for f in families for text in (f.template, *(enum.passed for enum in f.enums))]
+            + [text for f in families for text in (f.template, "tvm::ffi::Any" if f.enums else "")]
             + [member.declaration for struct in shown for member in struct.members]
         ),
     )
@@ -150,14 +158,16 @@ def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function
     return _called(kernel.name, symbol, kernel.parameters, spelled, structs, comment)
 
 
-def _family(family: Family, module: Module, structs: ModuleStructs, package: str, taken: set[str]) -> _Family:
+def _family(
+    family: Family, module: Module, structs: ModuleStructs, package: str, taken: set[str], detail: str
+) -> _Family:
     variants = module.variants(family)
     symbol = family.linker_symbol(package)
     spelled = _spelled(family, structs)
     choices = cpp_families.choices(family, taken)
     comment = cpp_comments.function_comment(family, _by_name(family, spelled), structs.of, variants)
     types = {choice.parameter: choice for choice in choices}
-    own = _called(family.name, symbol, family.parameters, spelled, structs, comment, types)
+    own = _called(family.name, symbol, family.parameters, spelled, structs, comment, types, detail)
     kept = [index for index, p in enumerate(family.parameters) if p.name not in types]
     by_template = bool(choices) and all(choice.can_be_template_argument for choice in choices)
     names = [spelled[index] for index, p in enumerate(family.parameters) if p.name in types]
@@ -168,6 +178,7 @@ def _family(family: Family, module: Module, structs: ModuleStructs, package: str
         own.head,
         own.call,
         name=family.name,
+        namespace=cpp_families.free_name(f"{family.name}_variants", taken),
         enums=[_enum(choice, family) for choice in choices if choice.is_enum],
         variants=[_variant(family, kernel, structs, package) for kernel in variants],
         template=", ".join(f"{c.type} {name}" for c, name in zip(choices, names, strict=True))
@@ -184,7 +195,7 @@ def _family(family: Family, module: Module, structs: ModuleStructs, package: str
 
 def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
     assert kernel.variant is not None
-    key = kernel.variant.key
+    key = kernel.variant.key or "only"  # of a family without axes
     name = f"_{key}" if key[0].isdigit() else key
     [name] = cpp_types.parameter_names([name])
     comment = cpp_comments.variant_comment(family, kernel)
@@ -193,12 +204,11 @@ def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: st
 
 
 def _enum(choice: cpp_families.Choice, family: Family) -> _Enum:
-    values = f"{choice.type}Values"
     return _Enum(
         choice.type,
         f"/// What `{choice.parameter}` of {family.name} may be.",
         ", ".join(choice.enumerators),
-        f"inline const tvm::ffi::AnyView {values}[] = {{{', '.join(choice.passed)}}};",
+        choice.passed,
     )
 
 
@@ -218,8 +228,9 @@ def _called(
     structs: ModuleStructs,
     comment: list[str],
     choices: Mapping[str, cpp_families.Choice] | None = None,
+    detail: str = "",
 ) -> _Function:
-    arguments = _arguments(parameters, spelled, structs, choices)
+    arguments = _arguments(parameters, spelled, structs, choices, detail)
     return _Function(
         entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);"),
         comment=comment,
@@ -257,13 +268,14 @@ def _arguments(
     names: Sequence[str],
     structs: ModuleStructs,
     choices: Mapping[str, cpp_families.Choice] | None = None,
+    detail: str = "",
 ) -> list[str]:
     """Write what the compiled function gets."""
     passed: list[str] = []
     for parameter, name in zip(parameters, names, strict=True):
         choice = (choices or {}).get(parameter.name)
         if choice is not None and choice.is_enum:
-            passed.append(f"{choice.type}Values[static_cast<int>({name})]")
+            passed.append(f"{detail}::passed({name})")
         else:
             passed.append(_argument(parameter.slot, name, structs.of))
     return passed

@@ -78,10 +78,11 @@ def function_comment(
 
 def variant_comment(family: Family, kernel: Kernel) -> list[str]:
     """Document one variant of a family."""
-    own = [documentation.describe(parameter.slot) for parameter in kernel.parameters]
-    lines = [f"The variant of {family.name} for"]
-    text = "; ".join(f"{p.name}: {told}" for p, told in zip(kernel.parameters, own, strict=True))
-    return _marked(wrapped(f"{lines[0]} {text}.", width=_WIDTH))
+    assert kernel.variant is not None
+    labels = ", ".join(f"{axis}={label}" for axis, label in kernel.variant.labels.items())
+    told = "; ".join(f"{p.name}: {documentation.describe(p.slot)}" for p in kernel.parameters)
+    taking = f", taking {told}" if told else ""
+    return _marked(wrapped(f"The variant of {family.name} with {labels}{taking}.", width=_WIDTH))
 
 
 def _verbatim(lines: Sequence[str]) -> list[str]:

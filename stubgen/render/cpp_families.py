@@ -6,7 +6,8 @@ costs nothing, and a choice that has no variant is a compile error.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stubgen import dispatch
@@ -42,15 +43,23 @@ class Choice:
         """Give a value as C++ writes it."""
         if self.is_enum:
             return f"{self.type}::{self.enumerators[_index(value, self.values)]}"
-        return "true" if value is True else "false" if value is False else repr(value)
+        return _passed(value)
 
     @property
-    def passed(self) -> list[str]:
-        """For an enum, what the compiled function takes for each enumerator."""
-        return [_passed(value) for value in self.values]
+    def passed(self) -> list[tuple[str, str]]:
+        """For an enum, each enumerator and what the compiled function takes for it."""
+        return [(self.expression(value), _passed(value)) for value in self.values]
 
 
-def choices(family: Family, taken: Collection[str]) -> list[Choice]:
+def free_name(name: str, taken: set[str]) -> str:
+    """Give a name that nothing else in the library's namespace has, and take it."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def choices(family: Family, taken: set[str]) -> list[Choice]:
     """Give the selectors of a family; types that the header defines get names that are not taken."""
     return [
         _choice(family, parameter, parameter.slot, taken)
@@ -59,15 +68,14 @@ def choices(family: Family, taken: Collection[str]) -> list[Choice]:
     ]
 
 
-def _choice(family: Family, parameter: Parameter, slot: ChoiceSlot, taken: Collection[str]) -> Choice:
+def _choice(family: Family, parameter: Parameter, slot: ChoiceSlot, taken: set[str]) -> Choice:
     plain = {_PLAIN_TYPES.get(type(value), "") for value in slot.values}
     if len(plain) == 1 and "" not in plain:
         return Choice(parameter.name, plain.pop(), slot.values)
-    name = _camel_case(f"{family.name}_{parameter.name}")
-    while name in taken:
-        name += "_"
-    words = [_word(value) for value in slot.values]
-    return Choice(parameter.name, name, slot.values, tuple(cpp_types.parameter_names(words)))
+    name = free_name(_camel_case(f"{family.name}_{parameter.name}"), taken)
+    words: set[str] = set()
+    spelled = [free_name(_word(value), words) for value in slot.values]
+    return Choice(parameter.name, name, slot.values, tuple(cpp_types.parameter_names(spelled)))
 
 
 def template_cases(
@@ -88,8 +96,9 @@ def _word(value: ChoiceValue) -> str:
     """Give the identifier that stands for a value in an enum."""
     if value is None:
         return "none"
-    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in str(value).lower())
-    return text if text[:1].isalpha() else f"value_{text}"
+    text = str(value).lower() if isinstance(value, str) else repr(value).lower().replace("-", "minus_")
+    word = re.sub("[^a-z0-9]+", "_", text).strip("_")
+    return word if word[:1].isalpha() else f"value_{word}".rstrip("_")
 
 
 def _passed(value: ChoiceValue) -> str:
@@ -100,12 +109,16 @@ def _passed(value: ChoiceValue) -> str:
             return "true" if value else "false"
         case str():
             return cpp_types.string(value)
-        case _:
-            return repr(value)
+        case int():
+            return cpp_types.number("std::int64_t", value)
+        case float():
+            return cpp_types.number("double", value)
 
 
 def _camel_case(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    camel = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    [spelled] = cpp_types.parameter_names([camel])
+    return spelled
 
 
 def _index(value: ChoiceValue, values: Sequence[ChoiceValue]) -> int:

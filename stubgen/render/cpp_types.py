@@ -147,27 +147,28 @@ def default(slot: Slot, value: object) -> str | None:
     """
     match slot, value:
         case ScalarSlot(dtype=dtype), bool() | int() | float():
-            return _number(scalar_type(dtype), value)
+            return number(scalar_type(dtype), value)
         case ShapeSlot(), tuple():
             extents = cast("tuple[int, ...]", value)
-            return f"{{{', '.join(_number('std::int64_t', extent) for extent in extents)}}}"
+            return f"{{{', '.join(number('std::int64_t', extent) for extent in extents)}}}"
         case ((PointerSlot() | StreamSlot()), None):
             return "nullptr"
         case OneOfSlot(), None:
             return "nullptr" if parameter_type(slot, {}) == "void*" else "std::nullopt"
         case OneOfSlot(), bool() | int() | float():
             kind = parameter_type(slot, {})
-            return _number(kind, value) if kind in {"std::int64_t", "double"} else None
+            return number(kind, value) if kind in {"std::int64_t", "double"} else None
         case _:
             return None
 
 
 def constant(slot: ConstantSlot) -> str:
     """Give the value of a constant slot as an expression."""
-    return _number(_element_type(slot, hidden=True), slot.value)
+    return number(_element_type(slot, hidden=True), slot.value)
 
 
-def _number(kind: str, value: float) -> str:
+def number(kind: str, value: float) -> str:
+    """Give a number of some type as an expression."""
     if kind == "bool":
         return "true" if value else "false"
     if kind in {"float", "double"}:
