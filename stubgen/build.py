@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.metadata
 import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import platformdirs
@@ -38,7 +38,7 @@ from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.model import Family, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
-from stubgen.render import dispatcher, linkage, render
+from stubgen.render import dispatcher, linkage, metadata, render
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
 
 
@@ -196,8 +196,8 @@ def _versions(compiler: Toolchain) -> Versions:
 def _installed(distribution: str, requirement: str) -> str:
     """Give the installed version of what the tool cannot work without."""
     try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
         raise StubgenError(
             problem("CS106", distribution=distribution, reason="not found", requirement=requirement)
         ) from None
@@ -286,7 +286,7 @@ def _link(
     objects = link.compile_objects(
         [ir for items in built.values() for item in items for ir in item.irs(library.package)],
         definitions=dispatcher.dispatcher(library),
-        sources={"register": linkage.registration(library)},
+        sources={"register": linkage.registration(library), "metadata": metadata.metadata(library)},
         toolchain=compiler,
         host=host,
         work=scratch,

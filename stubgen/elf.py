@@ -121,6 +121,22 @@ def needed(path: Path) -> tuple[str, ...]:
     return _read(path, read)
 
 
+def section(path: Path, name: str) -> bytes | None:
+    """Give the content of a section, or ``None`` if there is none of that name.
+
+    Raises
+    ------
+    StubgenError
+        As for :func:`exported_symbols`.
+    """
+
+    def read(data: mmap.mmap) -> bytes | None:
+        found = {section.name: section for section in ELFFile(cast("IO[bytes]", data)).iter_sections()}
+        return _content(data, found[name]) if name in found else None
+
+    return _read(path, read)
+
+
 def glibc_version(path: Path) -> str | None:
     """Give the oldest glibc that the library runs with, such as ``2.17``; ``None`` if it uses none.
 
@@ -248,7 +264,7 @@ def _cubin(data: mmap.mmap, start: int) -> Cubin:
     )
 
 
-def _content(binary: bytes, section: Any | None) -> bytes:
+def _content(binary: bytes | mmap.mmap, section: Any | None) -> bytes:
     # Not `section.data()`, which would unpack what a damaged header calls compressed.
     if section is None:
         return b""

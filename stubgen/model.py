@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 
-class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of all model classes."""
 
 
@@ -372,6 +372,35 @@ class Library(_Data, frozen=True):
 def to_json(library: Library) -> bytes:
     """Encode a library; :func:`from_json` gives an equal one back."""
     return msgspec.json.format(msgspec.json.encode(library), indent=2)
+
+
+SECTION = ".cute_stubgen"
+"""The section of the shared library that holds the model."""
+
+_MAGIC = b"cute-stubgen model 1\n"
+
+
+def to_section(library: Library) -> bytes:
+    """Encode a library for the section; :func:`from_section` gives an equal one back.
+
+    MessagePack, which unlike JSON knows infinities.
+    """
+    return _MAGIC + msgspec.msgpack.encode(library)
+
+
+def from_section(data: bytes) -> Library:
+    """Decode what :func:`to_section` made.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        The section is whole, but does not describe a library as this version knows it.
+    msgspec.DecodeError
+        The section is damaged, or another version's.
+    """
+    if not data.startswith(_MAGIC):
+        raise msgspec.DecodeError("it does not begin as this version's does")
+    return msgspec.msgpack.decode(data[len(_MAGIC) :], type=Library)
 
 
 def from_json(data: bytes) -> Library:

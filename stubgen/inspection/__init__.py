@@ -1,6 +1,6 @@
 """What a generated package holds, found out without importing or loading it."""
 
-from stubgen.inspection.description import Description, FunctionDescription, describe
 from stubgen.inspection.packages import find_library
+from stubgen.render.description import Description, FunctionDescription, describe
 
 __all__ = ["Description", "FunctionDescription", "describe", "find_library"]

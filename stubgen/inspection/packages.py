@@ -6,9 +6,11 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from stubgen import manifest
+import msgspec
+
+from stubgen import elf, manifest
 from stubgen.diagnostics import StubgenError, problem
-from stubgen.model import Library
+from stubgen.model import SECTION, Library, from_section
 
 
 def find_library(given: str) -> Library:
@@ -17,13 +19,17 @@ def find_library(given: str) -> Library:
     Parameters
     ----------
     given
-        The output folder, the package's folder, its ``manifest.json``, or the name of an installed package.
+        The output folder, the package's folder, its ``manifest.json``, the library itself, or the name of
+        an installed package.
 
     Raises
     ------
     StubgenError
-        CS504: there is no such package, or its manifest is not one of this version.
+        CS504: there is no such package, or its manifest is not one of this version. CS407: what is given
+        is a file, but no whole library.
     """
+    if Path(given).is_file() and Path(given).name != manifest.NAME:
+        return _library_in(Path(given))
     manifests = list(_manifests(Path(given))) or list(_installed(given))
     if not manifests:
         raise StubgenError(problem("CS504", path=given, reason="there is no manifest.json"))
@@ -35,6 +41,18 @@ def find_library(given: str) -> Library:
         reason = "its manifest.json was not written by this version of cute-stubgen"
         raise StubgenError(problem("CS504", path=given, reason=reason))
     return read.library
+
+
+def _library_in(file: Path) -> Library:
+    """Read the model out of a shared library; nothing in it is run."""
+    section = elf.section(file, SECTION)
+    if section is None:
+        raise StubgenError(problem("CS504", path=file, reason="it has no metadata of cute-stubgen"))
+    try:
+        return from_section(section)
+    except msgspec.MsgspecError as error:
+        reason = f"its metadata is damaged, or another version's: {error}"
+        raise StubgenError(problem("CS504", path=file, reason=reason)) from None
 
 
 def _manifests(path: Path) -> Iterator[Path]:

@@ -1,11 +1,21 @@
-"""Describes a library in plain data: what ``cute-stubgen describe`` prints, as a table or as JSON."""
+"""Describes a library in plain data: what ``cute-stubgen describe`` prints and the binary says of itself."""
 
 from __future__ import annotations
 
 import msgspec
 
 from stubgen import dispatch
-from stubgen.model import Family, Kernel, Library, Module, Parameter, Versions
+from stubgen.model import (
+    Default,
+    Family,
+    Kernel,
+    Library,
+    Module,
+    Parameter,
+    ParameterKind,
+    Slot,
+    Versions,
+)
 from stubgen.render import documentation, python_types
 
 
@@ -17,6 +27,12 @@ class ParameterDescription(msgspec.Struct, frozen=True):
     """In Python."""
     accepts: str
     """What the type cannot say: dtypes, extents, devices."""
+    slot: Slot
+    """The same as data."""
+    kind: ParameterKind
+    """How keyword functions take it."""
+    default: Default | None = None
+    """Of keyword functions."""
 
 
 class VariantDescription(msgspec.Struct, frozen=True):
@@ -61,12 +77,13 @@ def describe(library: Library) -> Description:
         versions=library.versions,
         archs=tuple(dict.fromkeys(arch for kernel in library.kernels for arch in kernel.archs)),
         functions=tuple(
-            _function(function, module) for module in library.modules for function in module.functions
+            describe_function(function, module) for module in library.modules for function in module.functions
         ),
     )
 
 
-def _function(function: Kernel | Family, module: Module) -> FunctionDescription:
+def describe_function(function: Kernel | Family, module: Module) -> FunctionDescription:
+    """Describe a function of a module; a variant too."""
     items = ", ".join(python_types.positional_items(function.parameters))
     variants = module.variants(function) if isinstance(function, Family) else ()
     return FunctionDescription(
@@ -93,4 +110,5 @@ def _function(function: Kernel | Family, module: Module) -> FunctionDescription:
 def _parameter(parameter: Parameter) -> ParameterDescription:
     slot = parameter.slot
     shown = python_types.type_of(slot, records=False)
-    return ParameterDescription(parameter.name, shown, documentation.describe(slot))
+    accepts = documentation.describe(slot)
+    return ParameterDescription(parameter.name, shown, accepts, slot, parameter.kind, parameter.default)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stubgen.model import Library, tvm_ffi_symbol
-from stubgen.render import dispatcher
+from stubgen.render import dispatcher, metadata
 from stubgen.render.templates import fill
 
 
@@ -19,7 +19,7 @@ class _Function:
 
 def exports(library: Library) -> tuple[str, ...]:
     """Give every symbol that the shared library shows."""
-    return (*dispatcher.exports(library), register_symbol(library.package))
+    return (*dispatcher.exports(library), register_symbol(library.package), *metadata.exports(library))
 
 
 def entry_symbols(library: Library) -> tuple[str, ...]:
