@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from stubgen import __version__, catalogue, config
-from stubgen.cli_tables import show_function, show_library
+from stubgen.cli_tables import show_difference, show_function, show_library
 from stubgen.config import HostName, ToolchainName
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem
 
@@ -201,6 +201,25 @@ def describe(
 
 
 @app.command()
+def diff(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A package or library, as for describe.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="What is to replace it.")],
+    as_json: _Json = False,
+) -> None:
+    """Say what changes for callers; exit with 0 if their code still works, 1 if not, 2 for other problems."""
+    with _errors(as_json, status=2):
+        from stubgen import inspection
+
+        found = inspection.difference(inspection.find_library(old), inspection.find_library(new))
+        if as_json:
+            _print_json({"verdict": found.verdict, "changes": msgspec.to_builtins(found.changes)})
+        else:
+            show_difference(found, _out)
+        if found.verdict == "breaking":
+            raise typer.Exit(1)
+
+
+@app.command()
 def explain(
     code: Annotated[str | None, typer.Argument(help="A code such as CS204.", show_default=False)] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print all as a document.")] = False,
@@ -331,13 +350,13 @@ def _print_json(data: object) -> None:
 
 
 @contextmanager
-def _errors(as_json: bool) -> Generator[None, None, None]:
-    """Print problems, one line each, and exit with 1."""
+def _errors(as_json: bool, status: int = 1) -> Generator[None, None, None]:
+    """Print problems, one line each, and exit."""
     try:
         yield
     except StubgenError as error:
         _print_problems(error.problems, as_json)
-        raise typer.Exit(1) from None
+        raise typer.Exit(status) from None
     except KeyboardInterrupt:
         _err.print("interrupted; the previous output is whole")
         raise typer.Exit(130) from None
@@ -345,7 +364,7 @@ def _errors(as_json: bool) -> Generator[None, None, None]:
         raise
     except Exception as error:  # what nothing else foresaw; its traceback is for the maintainers
         _print_problems((_unforeseen(error),), as_json)
-        raise typer.Exit(1) from None
+        raise typer.Exit(status) from None
 
 
 def _print_problems(problems: Sequence[Problem], as_json: bool) -> None:

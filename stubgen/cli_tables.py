@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from stubgen.inspection import Description, FunctionDescription
+    from stubgen.inspection import Description, Difference, FunctionDescription
 
+_ALL_SURFACES = 4
 _SHOWN_GAPS = 20
 """A family with more has their number told."""
 
@@ -66,6 +67,15 @@ def show_function(function: FunctionDescription, console: Console) -> None:
         console.print(_table(axes, [list(gap.values()) for gap in shown]))
         if len(function.gaps) > len(shown):
             console.print(f"and {len(function.gaps) - len(shown)} more (--json lists all)", markup=False)
+
+
+def show_difference(found: Difference, console: Console) -> None:
+    """Print the changes, a line each, those that break callers first, and the verdict."""
+    for change in found.changes:
+        kind = "breaking" if change.breaking else "compatible"
+        whom = "" if len(change.surfaces) == _ALL_SURFACES else f" ({', '.join(change.surfaces)})"
+        console.print(f"{kind}: {change.function} {change.what}{whom}", markup=False)
+    console.print(found.verdict)
 
 
 def _gaps(function: FunctionDescription) -> str:
