@@ -98,7 +98,7 @@ class _Comparison:
             yield self._changed(f"has its parameters in another order: {_names(new)}", breaking=True)
             return
         for before, after in zip(old, new, strict=True):
-            yield from self._name(before, after)
+            yield from self._named(before, after)
             yield from self._keywords(before, after)
             yield from self._headers(before, after)
         yield from self._accepted()
@@ -108,7 +108,7 @@ class _Comparison:
     def _changed(self, what: str, *, breaking: bool, surfaces: Sequence[Surface] = EVERYONE) -> Change:
         return Change(self._name, what, breaking, tuple(surfaces))
 
-    def _name(self, before: Parameter, after: Parameter) -> Iterator[Change]:
+    def _named(self, before: Parameter, after: Parameter) -> Iterator[Change]:
         if before.name != after.name:
             what = f"calls its parameter {before.name} {after.name} now"
             yield self._changed(what, breaking=True, surfaces=("keywords",))

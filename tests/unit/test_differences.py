@@ -101,8 +101,8 @@ ALL = "[Python, keywords, C, C++]"
         (
             with_parameter(0, slot=TensorSlot("float32", (1024,), alignment=16)),
             [
-                f"breaking: ops.scale accepts less than it did: x is float32, shape (1024,), CUDA, "
-                f"16-byte aligned where it was float32, shape (n,), CUDA, 16-byte aligned {ALL}"
+                f"breaking: ops.scale accepts less than it did: x is float32, shape (1024,), CUDA"
+                f", 16-byte aligned where it was float32, shape (n,), CUDA, 16-byte aligned {ALL}"
             ],
         ),
         (changed(SCALE, archs=("sm_80",)), [f"breaking: ops.scale does not run on sm_90 any more {ALL}"]),
