@@ -8,6 +8,7 @@ specific than the other if it is so, or equal, in every feature.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,9 +35,12 @@ Path: TypeAlias = tuple[int, ...]
 """Where a value stands: the argument, then the item in it if it is a tuple, and so on."""
 
 What: TypeAlias = Literal[
-    "kind", "dtype", "rank", "device", "extent", "integer", "float", "layout", "address"
+    "kind", "dtype", "rank", "device", "extent", "stride", "integer", "float", "layout", "address"
 ]
-"""What is read there. ``rank`` is also the length of a tuple or shape, ``extent`` an element of a shape."""
+"""What is read there. ``rank`` is also the length of a tuple or shape.
+
+A ``stride`` is only compared with other sizes that have to be the same; what it may be is in the ``layout``.
+"""
 
 Value: TypeAlias = "bool | int | float | str"
 
@@ -51,7 +55,7 @@ class Feature:
     path: Path
     what: What
     index: int = 0
-    """Of the dimension, for an extent."""
+    """Of the dimension, for an extent or a stride."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +72,14 @@ class Integers:
     low: int | None = None
     high: int | None = None
     multiple_of: int = 1
+    """Of the 64 bits without a sign: that is how the compiled functions divide."""
 
     def __contains__(self, value: object) -> bool:
         return (
             isinstance(value, int)
             and (self.low is None or self.low <= value)
             and (self.high is None or value <= self.high)
-            and value % self.multiple_of == 0
+            and value % 2**64 % self.multiple_of == 0
         )
 
 
@@ -82,17 +87,20 @@ class Integers:
 class Layout:
     """The strides of a tensor.
 
-    The compiled functions let the stride of a dimension of extent 1 be anything. Comparisons leave such
-    tensors out: they fit several layouts, and each is right for them.
+    The compiled functions let the stride of a dimension of extent 1 be anything. Comparisons leave tensors
+    out that happen to have one, and those with two strides of 1: they fit several layouts, and each is right
+    for them.
     """
 
     strides: tuple[int | Integers | None, ...]
-    """In elements; ``None`` where the stride has to be that of a row-major tensor."""
+    """In elements; ``None`` where it may be anything, as the extent is always 1."""
+    row_major: bool = False
+    """Whether they also have to be those of a row-major tensor, whatever its extents are."""
 
     @property
-    def row_major(self) -> bool:
-        """Whether the whole tensor has to be row-major."""
-        return None in self.strides
+    def unit(self) -> int | None:
+        """The dimension that is contiguous, if exactly one has to be."""
+        return self.strides.index(1) if self.strides.count(1) == 1 else None
 
 
 Constraint: TypeAlias = Values | Integers | Layout
@@ -104,7 +112,7 @@ class Pattern:
 
     constraints: Mapping[Feature, Constraint]
     equal: frozenset[tuple[Feature, ...]]
-    """Groups of extents that have to be the same number."""
+    """Groups of sizes that have to be the same number, each in the order of the arguments."""
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
@@ -123,19 +131,52 @@ class Pattern:
     def _relation_of_equalities(self, other: Pattern) -> Relation:
         if self.equal == other.equal:
             return "equal"
+        if self._cannot_be_equal(other):
+            return "disjoint"
         here = all(self._implies(group) for group in other.equal)
         there = all(other._implies(group) for group in self.equal)
         if here and there:
             return "equal"
         return "subset" if here else "superset" if there else "overlap"
 
+    def _cannot_be_equal(self, other: Pattern) -> bool:
+        """Tell whether sizes that one pattern wants to be the same number are different ones in the other."""
+        for group in _joined([*self.equal, *other.equal]):
+            demands = [pattern._demand(feature) for pattern in (self, other) for feature in group]
+            if any(relation(a, b) == "disjoint" for a, b in itertools.combinations(demands, 2)):
+                return True
+        return False
+
     def _implies(self, group: tuple[Feature, ...]) -> bool:
         """Tell whether whatever fits this pattern has the same number in all places of a group."""
-        if any(set(group) <= set(own) for own in self.equal):
+        first, *rest = group
+        compared = [first, *(feature for feature in rest if not self._is_free(feature))]
+        if len(compared) == 1 or any(set(compared) <= set(own) for own in self.equal):
             return True
-        fixed = {self.constraints.get(feature) for feature in group}
-        only = next(iter(fixed))
-        return len(fixed) == 1 and isinstance(only, Values) and len(only.values) == 1
+        only, *others = {self._demand(feature) for feature in compared}
+        return not others and isinstance(only, Values) and len(only.values) == 1
+
+    def _is_free(self, size: Feature) -> bool:
+        """Tell whether a size is a stride that may be anything, as the extent is always 1."""
+        return size.what == "stride" and self._demand(size) is None
+
+    def _demand(self, size: Feature) -> Constraint | None:
+        """Give what an extent or a stride has to be."""
+        if size.what != "stride":
+            return self.constraints.get(size)
+        layout = self.constraints.get(Feature(size.path, "layout"))
+        stride = layout.strides[size.index] if isinstance(layout, Layout) else None
+        return None if stride is None else _as_constraint(stride)
+
+
+def _joined(groups: Iterable[tuple[Feature, ...]]) -> list[set[Feature]]:
+    """Join the groups that have members in common."""
+    joined: list[set[Feature]] = []
+    for group in groups:
+        touched = [own for own in joined if not own.isdisjoint(group)]
+        joined = [own for own in joined if own.isdisjoint(group)]
+        joined.append(set(group).union(*touched))
+    return joined
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -155,7 +196,9 @@ def pattern(slots: Iterable[Slot]) -> Pattern:
         if isinstance(demand, Symbol):
             symbols.setdefault(demand.name, []).append(feature)
     constraints = {
-        feature: _of_symbol(demand) if isinstance(demand, Symbol) else demand for feature, demand in found
+        feature: _of_symbol(demand) if isinstance(demand, Symbol) else demand
+        for feature, demand in found
+        if feature.what != "stride"
     }
     groups = frozenset(tuple(features) for features in symbols.values() if len(features) > 1)
     return Pattern(constraints, groups)
@@ -173,7 +216,7 @@ def _of_slot(path: Path, slot: Slot) -> Iterator[tuple[Feature, Constraint | Sym
         case NoneSlot():
             yield _kinds(path, frozenset({"none"}))
         case ConstantSlot(value=bool() | int() as value):
-            yield _kinds(path, frozenset({"bool" if isinstance(value, bool) else "int"}))
+            yield _kinds(path, frozenset({"bool"}) if isinstance(value, bool) else INTEGER_KINDS)
             yield Feature(path, "integer"), Values(frozenset({int(value)}))
         case ConstantSlot(value=value):
             yield _kinds(path, frozenset({"float"}))
@@ -183,7 +226,9 @@ def _of_slot(path: Path, slot: Slot) -> Iterator[tuple[Feature, Constraint | Sym
         case ShapeSlot(extents=extents):
             yield _kinds(path, frozenset({"shape", "array"}))
             yield Feature(path, "rank"), Values(frozenset({len(extents)}))
-            yield from _of_extents(path, extents)
+            for index, extent in enumerate(extents):
+                yield _kinds((*path, index), frozenset({"int"}))
+                yield Feature((*path, index), "integer"), _of_extent(extent)
         case TupleSlot(items=items):
             yield _kinds(path, frozenset({"array"}))
             yield Feature(path, "rank"), Values(frozenset({len(items)}))
@@ -198,35 +243,39 @@ def _of_tensor(path: Path, slot: TensorSlot) -> Iterator[tuple[Feature, Constrai
     yield Feature(path, "dtype"), Values(frozenset({slot.dtype}))
     yield Feature(path, "rank"), Values(frozenset({len(slot.shape)}))
     yield Feature(path, "device"), Values(frozenset({slot.device}))
-    yield from _of_extents(path, slot.shape)
+    for index, extent in enumerate(slot.shape):
+        yield Feature(path, "extent", index), _of_extent(extent)
     if slot.shape:
-        yield Feature(path, "layout"), Layout(_strides(slot.shape, slot.strides))
+        yield Feature(path, "layout"), _layout(slot.shape, slot.strides)
+    for index, stride in enumerate(slot.strides or ()):
+        if isinstance(stride, Symbol):
+            yield Feature(path, "stride", index), stride
     if slot.alignment is not None and slot.alignment > 1:
         yield Feature(path, "address"), Integers(multiple_of=slot.alignment)
 
 
-def _of_extents(path: Path, extents: tuple[Extent, ...]) -> Iterator[tuple[Feature, Constraint | Symbol]]:
-    for index, extent in enumerate(extents):
-        feature = Feature(path, "extent", index)
-        yield feature, extent if isinstance(extent, Symbol) else Values(frozenset({extent}))
+def _of_extent(extent: Extent) -> Constraint | Symbol:
+    return extent if isinstance(extent, Symbol) else Values(frozenset({extent}))
 
 
-def _strides(
-    shape: tuple[Extent, ...], strides: tuple[Extent, ...] | None
-) -> tuple[int | Integers | None, ...]:
+def _layout(shape: tuple[Extent, ...], strides: tuple[Extent, ...] | None) -> Layout:
     if strides is None:
-        return _row_major(shape)
-    return tuple(_of_symbol(stride) if isinstance(stride, Symbol) else stride for stride in strides)
+        found = _row_major(shape)
+    else:
+        found = [_of_symbol(stride) if isinstance(stride, Symbol) else stride for stride in strides]
+    row_major = strides is None and not all(isinstance(stride, int) for stride in found)
+    needed = (None if extent == 1 else stride for extent, stride in zip(shape, found, strict=True))
+    return Layout(tuple(needed), row_major)
 
 
-def _row_major(shape: tuple[Extent, ...]) -> tuple[int | Integers | None, ...]:
+def _row_major(shape: tuple[Extent, ...]) -> list[int | Integers]:
     """Give the strides of a row-major tensor as far as its fixed extents tell."""
-    found: list[int | Integers | None] = []
+    found: list[int | Integers] = []
     stride: int | None = 1
     for extent in reversed(shape):
-        found.append(stride)
+        found.append(Integers() if stride is None else stride)
         stride = stride * extent if stride is not None and isinstance(extent, int) else None
-    return tuple(reversed(found))
+    return found[::-1]
 
 
 def _of_symbol(symbol: Symbol) -> Integers:
@@ -303,33 +352,32 @@ def _contains(outer: Integers, inner: Integers) -> bool:
 def _layouts(first: Layout, second: Layout) -> Relation:
     if len(first.strides) != len(second.strides):
         return "disjoint"
-    units = [layout.strides.index(1) if 1 in layout.strides else None for layout in (first, second)]
-    if None not in units and units[0] != units[1]:
-        return "disjoint"  # two dimensions of stride 1 are only possible if one has extent 1
+    if _are_contiguous_elsewhere(first, second):
+        return "disjoint"
     found: Relation = "equal"
+    if first.row_major != second.row_major:
+        found = "subset" if first.row_major else "superset"
     for ours, theirs in zip(first.strides, second.strides, strict=True):
         found = _both(found, _stride_relation(ours, theirs))
     return found
 
 
+def _are_contiguous_elsewhere(first: Layout, second: Layout) -> bool:
+    """Tell whether each wants another dimension to be contiguous, as row-major and column-major do."""
+    here, there = first.unit, second.unit
+    if here is None or there is None or here == there:
+        return False
+    return first.strides[there] is not None and second.strides[here] is not None
+
+
 def _stride_relation(ours: int | Integers | None, theirs: int | Integers | None) -> Relation:
-    if ours == theirs:
+    if ours is None or theirs is None:  # where the extent is 1, neither demands anything
         return "equal"
-    match ours, theirs:
-        case int(), int():
-            return "disjoint"
-        case int(), Integers():
-            return "subset" if ours in theirs else "disjoint"
-        case Integers(), int():
-            return "superset" if theirs in ours else "disjoint"
-        case Integers(), Integers():
-            return _ranges(ours, theirs)
-        case None, Integers(multiple_of=multiple_of):
-            return "subset" if multiple_of == 1 else "overlap"
-        case Integers(multiple_of=multiple_of), None:
-            return "superset" if multiple_of == 1 else "overlap"
-        case _:  # row-major and a fixed number: only for some extents
-            return "disjoint" if 1 in (ours, theirs) else "overlap"
+    return relation(_as_constraint(ours), _as_constraint(theirs))
+
+
+def _as_constraint(stride: int | Integers) -> Constraint:
+    return Values(frozenset({stride})) if isinstance(stride, int) else stride
 
 
 def _both(first: Relation, second: Relation) -> Relation:
@@ -357,11 +405,17 @@ def described(constraint: Constraint | None) -> str:
             known += [f"at least {low}"] if low is not None else []
             known += [f"at most {high}"] if high is not None else []
             return " and ".join(known) or "any integer"
-        case Layout(strides=strides):
-            return f"strides ({', '.join(_stride(stride) for stride in strides)})"
+        case Layout(strides=strides, row_major=row_major):
+            shown = ", ".join(map(_described_stride, strides))
+            return f"strides ({shown}{',' * (len(strides) == 1)}){', row-major' * row_major}"
 
 
-def _stride(stride: int | Integers | None) -> str:
-    if stride is None:
-        return "row-major"
-    return str(stride) if isinstance(stride, int) else "*"
+def _described_stride(stride: int | Integers | None) -> str:
+    match stride:
+        case None:
+            return "*"
+        case int():
+            return str(stride)
+        case Integers(high=high, multiple_of=multiple_of):
+            bits = f" of {high.bit_length() + 1} bits" if high is not None else ""
+            return f"{multiple_of}k{bits}" if multiple_of > 1 else f"*{bits}"

@@ -149,19 +149,27 @@ def _unlike(variants: Sequence[Kernel]) -> Iterator[Problem]:
 def _parameters(variants: Sequence[Kernel], selectors: Sequence[Axis]) -> tuple[Parameter, ...]:
     merged = [_merged(column) for column in zip(*(kernel.parameters for kernel in variants), strict=True)]
     appended: list[Parameter] = []
-    inserted: list[tuple[int, Parameter]] = []
+    inserted: list[tuple[int, int, Parameter]] = []
     for axis in selectors:
         values = _each_once(variant_of(kernel).values[axis.name] for kernel in variants)
         slot = ChoiceSlot(axis.name, values)
         own = _parameter_of(axis.name, variants)
         if own is None:
-            appended.append(Parameter(axis.name, slot, "keyword_only"))
+            appended.append(Parameter(_unused(axis.name, merged), slot, "keyword_only"))
         else:
             default = own.default if own.default and admits(slot, own.default.value) else None
-            inserted.append((own.position, Parameter(own.name, slot, own.kind, default)))
-    for position, parameter in sorted(inserted, key=lambda item: item[0], reverse=True):
+            order = variants[0].frozen.index(own)
+            inserted.append((own.position, order, Parameter(own.name, slot, own.kind, default)))
+    for position, _, parameter in sorted(inserted, key=lambda item: item[:2], reverse=True):
         merged.insert(position, parameter)
     return without_gaps([*merged, *appended])
+
+
+def _unused(name: str, parameters: Sequence[Parameter]) -> str:
+    """Give an axis that is called like a parameter another name."""
+    while any(parameter.name == name for parameter in parameters):
+        name += "_"
+    return name
 
 
 def _merged(column: Sequence[Parameter]) -> Parameter:
@@ -256,7 +264,16 @@ def _reason(found: tree.Ambiguity, first: Kernel, second: Kernel) -> str:
         f"{_place(feature, names)} may be {_demand(patterns[0], feature)} or {_demand(patterns[1], feature)}"
         for feature in found.features
     ]
+    for kernel, group in _lonely_groups(first, second):
+        told.append(f"only {kernel.name} wants {' = '.join(_place(size, names) for size in group)}")
     return "; ".join(told) or "their arguments are the same"
+
+
+def _lonely_groups(first: Kernel, second: Kernel) -> Iterator[tuple[Kernel, tuple[constraints.Feature, ...]]]:
+    """Yield the sizes that have to be the same for one of two kernels only."""
+    for kernel, other in ((first, second), (second, first)):
+        for group in sorted(_pattern(kernel).equal - _pattern(other).equal):
+            yield kernel, group
 
 
 def _place(feature: constraints.Feature, names: Sequence[str]) -> str:
@@ -264,6 +281,8 @@ def _place(feature: constraints.Feature, names: Sequence[str]) -> str:
     match feature.what:
         case "extent":
             return f"{name}.shape[{feature.index}]"
+        case "stride":
+            return f"{name}.strides[{feature.index}]"
         case "integer" | "float" | "kind":
             return name
         case what:

@@ -128,7 +128,7 @@ class _Builder:
         demands: dict[Feature, list[tuple[int, Constraint]]] = {}
         for index in candidates:
             for feature, constraint in self._variants[index].pattern.constraints.items():
-                if feature not in known:
+                if feature not in known and feature.what != "float":  # C has no switch on those
                     demands.setdefault(feature, []).append((index, constraint))
         for feature, found in demands.items():
             valued = {index: c.values for index, c in found if isinstance(c, Values)}
@@ -136,7 +136,7 @@ class _Builder:
                 continue
             others = {index: c for index, c in found if not isinstance(c, Values)}
             split = _split(feature, candidates, valued, others)
-            if split.largest < len(candidates):
+            if split.is_worth_it(len(candidates)):
                 yield split
 
     def _leaf(self, candidates: tuple[int, ...], known: Mapping[Feature, bool]) -> Leaf:
@@ -227,9 +227,20 @@ class _Split:
         return max(len(self.otherwise), *map(len, self.branches.values()))
 
     @property
+    def total(self) -> int:
+        """How many candidates the parts have together; one that does not mind the value is in each."""
+        return sum(map(len, set(self.branches.values()))) + len(self.otherwise)
+
+    def is_worth_it(self, candidates: int) -> bool:
+        """Tell whether to switch. What repeats candidates has to halve them, or trees grow without bound."""
+        if self.total <= candidates:
+            return self.largest < candidates
+        return self.largest <= candidates // 2 + 1 < candidates and self.total <= 4 * candidates
+
+    @property
     def cost(self) -> tuple[int, int, Feature]:
         """Order splits: small parts first, then few candidates that appear in several parts."""
-        return (self.largest, sum(map(len, self.branches.values())) + len(self.otherwise), self.feature)
+        return (self.largest, self.total, self.feature)
 
 
 def _split(

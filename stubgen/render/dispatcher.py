@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -134,7 +134,8 @@ class _Choices:
 class _Case:
     """What to call when the selectors have been chosen."""
 
-    indexes: tuple[int, ...]
+    number: int
+    """Of the combination, among all that there could be."""
     target: str
 
 
@@ -160,6 +161,8 @@ class _Family:
     choices: list[_Choices]
     kept: list[int]
     """Positions of the arguments that a variant takes."""
+    combination: str
+    """The expression for the number of the combination that is chosen."""
     cases: list[_Case]
     selections: list[_Selection]
 
@@ -180,7 +183,7 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
     found = dispatch.selections(family, variants)
     kept = [i for i, p in enumerate(family.parameters) if not isinstance(p.slot, ChoiceSlot)]
     own = [family.parameters[i].name for i in kept]
-    chosen = bool(family.choices)
+    slots = [p.slot for p in family.parameters if isinstance(p.slot, ChoiceSlot)]
     return _Family(
         name=family.name,
         symbols=symbols,
@@ -193,21 +196,15 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
             if isinstance(parameter.slot, ChoiceSlot)
         ],
         kept=kept,
+        combination=_combination([f"choice_{index}" for index in range(len(slots))], slots),
         cases=[
-            _Case(
-                tuple(
-                    _index(value, parameter.slot.values)
-                    for value, parameter in zip(selection.values, family.choices, strict=True)
-                    if isinstance(parameter.slot, ChoiceSlot)
-                ),
-                choice_symbol(selection, family, package),
-            )
+            _Case(_case_number(selection.values, slots), choice_symbol(selection, family, package))
             for selection in found
-            if chosen
+            if slots
         ],
         selections=[
             _Selection(
-                symbols=(choice_symbol(selection, family, package),) if chosen else symbols,
+                symbols=(choice_symbol(selection, family, package),) if slots else symbols,
                 signature=cpp_types.string(stated(family, selection.values)),
                 count=len(own),
                 parameters=cpp_types.string(", ".join(own)),
@@ -236,6 +233,21 @@ def _is_value(value: ChoiceValue) -> str:
             return f"is_float(any, {_double(value)})"
         case str():
             return f"is_string(any, {cpp_types.string(value)}, {len(value.encode())})"
+
+
+def _combination(choices: Sequence[str], slots: Sequence[ChoiceSlot]) -> str:
+    """Give the expression for the number of a combination of choices, the last varying fastest."""
+    found = "0"
+    for choice, slot in zip(choices, slots, strict=True):
+        found = choice if found == "0" else f"({found}) * {len(slot.values)} + {choice}"
+    return found
+
+
+def _case_number(values: Sequence[ChoiceValue], slots: Sequence[ChoiceSlot]) -> int:
+    number = 0
+    for value, slot in zip(values, slots, strict=True):
+        number = number * len(slot.values) + _index(value, slot.values)
+    return number
 
 
 def _index(value: ChoiceValue, values: Sequence[ChoiceValue]) -> int:
@@ -285,7 +297,7 @@ class _Body:
     def _candidate(self, candidate: Candidate) -> Iterator[str]:
         kernel = self._variants[candidate.variant]
         tests = [test for feature, constraint in candidate.tests for test in _tests(feature, constraint)]
-        tests += [f"{_read(a)} == {_read(b)}" for group in candidate.equal for a, b in _pairs(group)]
+        tests += [test for group in candidate.equal for test in _same(group)]
         if not tests:
             yield from self._call(kernel)
             return
@@ -326,6 +338,10 @@ def _read(feature: Feature) -> str:
     """Give the expression that reads a feature; it has a value that is no other's where there is none."""
     where = _argument(feature.path)
     match feature.what:
+        case "kind" if len(feature.path) > 1:
+            return f"type_of_item({_argument(feature.path[:-1])}, {feature.path[-1]})"
+        case "integer" if len(feature.path) > 1:
+            return f"integer_of_item({_argument(feature.path[:-1])}, {feature.path[-1]})"
         case "kind":
             return f"type_of({where})"
         case "dtype":
@@ -336,6 +352,8 @@ def _read(feature: Feature) -> str:
             return f"device_type_of({where})"
         case "extent":
             return f"extent_of({where}, {feature.index})"
+        case "stride":
+            return f"stride_of({where}, {feature.index})"
         case "integer":
             return f"integer_of({where})"
         case what:
@@ -346,12 +364,12 @@ def _tests(feature: Feature, constraint: Constraint) -> Iterator[str]:
     where = _argument(feature.path)
     match constraint:
         case Values(values=values) if feature.what == "float":
-            yield " || ".join(f"is_float({where}, {_double(float(value))})" for value in values)
+            tests = [f"is_float({where}, {_double(float(value))})" for value in sorted(values)]
+            yield _any_of(tests)
         case Values(values=values):
             labels = [label for value in sorted(values, key=str) for label in _labels(feature, value)]
             read = _read(feature)
-            tests = [f"{read} == {label}" for label in labels]
-            yield tests[0] if len(tests) == 1 else f"({' || '.join(tests)})"
+            yield _any_of([f"{read} == {label}" for label in labels])
         case Integers(multiple_of=multiple_of) if feature.what == "address":
             yield f"is_aligned({where}, {multiple_of})"
         case Integers():
@@ -361,23 +379,45 @@ def _tests(feature: Feature, constraint: Constraint) -> Iterator[str]:
 
 
 def _integers(read: str, constraint: Integers) -> Iterator[str]:
+    yield from _range(read, constraint)
+    if constraint.multiple_of > 1:
+        yield f"is_multiple({read}, {constraint.multiple_of})"
+
+
+def _range(read: str, constraint: Integers) -> Iterator[str]:
     if constraint.low is not None:
         yield f"{read} >= {_int64(constraint.low)}"
     if constraint.high is not None:
         yield f"{read} <= {_int64(constraint.high)}"
-    if constraint.multiple_of > 1:
-        yield f"{read} % {constraint.multiple_of} == 0"
 
 
 def _layout(where: str, layout: Layout) -> Iterator[str]:
     if layout.row_major:
         yield f"is_row_major({where})"
-        return
     for index, stride in enumerate(layout.strides):
-        if isinstance(stride, int):
-            yield f"is_stride({where}, {index}, {_int64(stride)})"
-        elif stride is not None and stride.multiple_of > 1:
-            yield f"is_stride_multiple({where}, {index}, {stride.multiple_of})"
+        match stride:
+            case int():
+                yield f"is_stride({where}, {index}, {_int64(stride)})"
+            case Integers(multiple_of=multiple_of):
+                yield from _range(f"stride_of({where}, {index})", stride)
+                if multiple_of > 1:
+                    yield f"is_stride_multiple({where}, {index}, {multiple_of})"
+            case None:
+                pass
+
+
+def _same(group: Sequence[Feature]) -> Iterator[str]:
+    """Test that sizes are the same number, in the way of the compiled functions: all as the first is."""
+    first = _read(group[0])
+    for feature in group[1:]:
+        if feature.what == "stride":
+            yield f"is_stride({_argument(feature.path)}, {feature.index}, {first})"
+        else:
+            yield f"{_read(feature)} == {first}"
+
+
+def _any_of(tests: Sequence[str]) -> str:
+    return tests[0] if len(tests) == 1 else f"({' || '.join(tests)})"
 
 
 def _argument(path: Path) -> str:
@@ -408,11 +448,11 @@ def _int64(value: int) -> str:
 
 
 def _double(value: float) -> str:
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "HUGE_VAL" if value > 0 else "-HUGE_VAL"
     return json.dumps(value)
-
-
-def _pairs(group: Sequence[Feature]) -> Iterator[tuple[Feature, Feature]]:
-    return itertools.pairwise(group)
 
 
 def _indented(lines: Iterable[str], columns: int) -> Iterator[str]:
