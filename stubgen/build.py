@@ -29,6 +29,7 @@ from stubgen import (
     link,
     manifest,
     package,
+    provenance,
     signatures,
 )
 from stubgen.compilation import Built, Progress
@@ -39,6 +40,8 @@ from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.model import Family, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
 from stubgen.render import dispatcher, linkage, metadata, render
+from stubgen.render.sbom import sbom
+from stubgen.runtimes import find_cuda_runtime
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
 
 
@@ -120,7 +123,13 @@ def _build(
         _read_back(library, shared, settings)
         files = {path: text.encode() for path, text in render(library).items()}
         files |= {f"{settings.package}/lib/{made.name}": made.read_bytes() for made in (shared, *archives)}
-    files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(library, files)
+        gpu_code = provenance.gpu_code(shared)
+    parts = find_cuda_runtime().distributions if gpu_code else ()
+    bill = sbom(library, files, provenance.versions(parts))
+    files[f"{settings.package}/sbom.cdx.json"] = bill.encode()
+    files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
+        library, files, gpu_code=gpu_code, sources=provenance.sources(modules, project)
+    )
     return library, files, warnings
 
 

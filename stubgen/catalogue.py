@@ -413,6 +413,11 @@ has to have the higher priority.
         "{package} has no function {name!r}{hint}",
         "list its functions: cute-stubgen describe {package}",
     ),
+    "CS506": Entry(
+        "{path} {reason}",
+        "install or generate the package again",
+        "manifest.json holds the SHA-256 of every file that was generated.",
+    ),
     # CS6xx: warnings.
     "CS601": Entry(
         "{value} given for {parameter} of {kernel} is not compiled in: it stays a run-time parameter "

@@ -220,6 +220,25 @@ def diff(
 
 
 @app.command()
+def verify(
+    package: Annotated[
+        str, typer.Argument(metavar="PATH_OR_PACKAGE", help="A generated folder, or an installed package.")
+    ],
+    as_json: _Json = False,
+) -> None:
+    """Check every file of a package, and the GPU code in it, against the manifest; exit with 1 if not."""
+    with _errors(as_json):
+        from stubgen import inspection
+
+        whole = inspection.verify(package)
+        if as_json:
+            _print_json({"files": len(whole.files), "gpu_code": len(whole.gpu_code)})
+        else:
+            files, code = len(whole.files), len(whole.gpu_code)
+            _out.print(f"{whole.library.package} is whole: {files} files, {code} GPU binaries", markup=False)
+
+
+@app.command()
 def explain(
     code: Annotated[str | None, typer.Argument(help="A code such as CS204.", show_default=False)] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print all as a document.")] = False,

@@ -1,8 +1,9 @@
-"""``manifest.json``: what a package was generated from, and the hash of every file in it."""
+"""``manifest.json``: what a package was generated from, and the hash of everything in it."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,18 +13,45 @@ from stubgen.model import Library
 NAME = "manifest.json"
 
 
+class GpuCode(msgspec.Struct, frozen=True):
+    """A GPU binary inside the shared library."""
+
+    arch: str
+    size: int
+    """In bytes."""
+    sha256: str
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """What decided what was compiled."""
+
+    files: dict[str, str] = {}
+    """SHA-256 of every kernel module and every local module that one imports, by path in the project."""
+    packages: dict[str, str] = {}
+    """Versions of the installed packages that they import."""
+
+
 class Manifest(msgspec.Struct, frozen=True):
     """The contents of the file."""
 
     library: Library
     files: dict[str, str]
     """SHA-256 of every generated file, by path relative to the output folder."""
+    gpu_code: tuple[GpuCode, ...] = ()
+    """In the order in which it lies in the shared library."""
+    sources: Sources = Sources()
 
 
-def encode(library: Library, files: dict[str, bytes]) -> bytes:
+def encode(
+    library: Library,
+    files: Mapping[str, bytes],
+    *,
+    gpu_code: Sequence[GpuCode] = (),
+    sources: Sources | None = None,
+) -> bytes:
     """Give the manifest of a library and its files."""
-    hashes = {path: hashlib.sha256(data).hexdigest() for path, data in sorted(files.items())}
-    data = msgspec.json.encode(Manifest(library, hashes))
+    hashes = {path: sha256(data) for path, data in sorted(files.items())}
+    data = msgspec.json.encode(Manifest(library, hashes, tuple(gpu_code), sources or Sources()))
     return msgspec.json.format(data, indent=2) + b"\n"
 
 
@@ -33,3 +61,8 @@ def read(file: Path) -> Manifest | None:
         return msgspec.json.decode(file.read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def sha256(data: bytes) -> str:
+    """Give a hash in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()

@@ -24,10 +24,13 @@ class CudaRuntime:
         The CUDA version they are for.
     archives : tuple of Path
         The DSL's runtime, and then the CUDA runtime that it calls.
+    distributions : tuple of str
+        The installed distributions that these come from.
     """
 
     major: int
     archives: tuple[Path, ...]
+    distributions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def find_cuda_runtime() -> CudaRuntime:
     flavour = next(complete, installed[0])
     dsl = _archive(flavour.dsl, _DSL_ARCHIVE, flavour.requirement)
     requirement = f"{flavour.cudart}>={flavour.major},<{flavour.major + 1}"
-    return CudaRuntime(flavour.major, (dsl, _archive(flavour.cudart, _CUDART_ARCHIVE, requirement)))
+    cudart = _archive(flavour.cudart, _CUDART_ARCHIVE, requirement)
+    return CudaRuntime(flavour.major, (dsl, cudart), (flavour.dsl, flavour.cudart))
 
 
 def find_tvm_ffi() -> TvmFfi:

@@ -30,17 +30,28 @@ def find_library(given: str) -> Library:
     """
     if Path(given).is_file() and Path(given).name != manifest.NAME:
         return _library_in(Path(given))
+    read = manifest.read(find_manifest(given))
+    if read is None:
+        reason = "its manifest.json was not written by this version of cute-stubgen"
+        raise StubgenError(problem("CS504", path=given, reason=reason))
+    return read.library
+
+
+def find_manifest(given: str) -> Path:
+    """Give the manifest of a package that is named as for :func:`find_library`, but for the library itself.
+
+    Raises
+    ------
+    StubgenError
+        CS504: there is none, or there are several.
+    """
     manifests = list(_manifests(Path(given))) or list(_installed(given))
     if not manifests:
         raise StubgenError(problem("CS504", path=given, reason="there is no manifest.json"))
     if len(manifests) > 1:
         found = ", ".join(str(path.parent) for path in manifests)
         raise StubgenError(problem("CS504", path=given, reason=f"there are several: {found}"))
-    read = manifest.read(manifests[0])
-    if read is None:
-        reason = "its manifest.json was not written by this version of cute-stubgen"
-        raise StubgenError(problem("CS504", path=given, reason=reason))
-    return read.library
+    return manifests[0]
 
 
 def _library_in(file: Path) -> Library:

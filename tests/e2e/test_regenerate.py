@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT, run_stubgen
 
-BINARY = ("lib/", "manifest.json")
+BINARY = ("lib/lib", "manifest.json", "sbom.cdx.json")
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
