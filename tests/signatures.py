@@ -16,7 +16,7 @@ import importlib, inspect, json, re, sys
 package, manifest = sys.argv[1:]
 modules = json.load(open(manifest))["library"]["modules"]
 kernels = [k for m in modules for k in m["kernels"]]
-families = [f for m in modules for f in m["families"]]
+families = [f for m in modules for f in m.get("families", [])]
 found = {}
 
 
@@ -72,9 +72,10 @@ def read_runtime(output: Path, package: str) -> dict[str, Any]:
 def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.FunctionDef]:
     """Give the functions of stubs by name; families too, and their variants as ``name.variants['key']``."""
     found: dict[str, ast.FunctionDef] = {}
-    for file in sorted(folder.glob(files)):
+    inside = (file for file in folder.rglob(files) if "kwargs" not in file.relative_to(folder).parts)
+    for file in sorted(inside):
         body = ast.parse(file.read_text()).body
-        found |= {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+        found |= _functions(body)
         classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
         for node in body:
             match node:
@@ -85,10 +86,37 @@ def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.Functio
     return found
 
 
+def _functions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    """Give the functions in a module or class; of overloads one with what each parameter takes in any."""
+    found: dict[str, ast.FunctionDef] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            first = found.setdefault(node.name, node)
+            if first is not node:
+                _widen(first.args, node.args)
+    return found
+
+
+def _widen(first: ast.arguments, other: ast.arguments) -> None:
+    mine, theirs = ([*a.posonlyargs, *a.args, *a.kwonlyargs] for a in (first, other))
+    for own, more in zip(mine, theirs, strict=True):
+        assert own.arg == more.arg
+        texts = [part for a in (own, more) if a.annotation for part in split(ast.unparse(a.annotation), "|")]
+        literals = [text[len("Literal[") : -1] for text in texts if text.startswith("Literal[")]
+        values = list(dict.fromkeys(value for inner in literals for value in split(inner)))
+        if "bool" in texts:
+            values = [value for value in values if value not in ("True", "False")]
+        types = [f"Literal[{', '.join(values)}]"] if values else []
+        types += [text for text in texts if not text.startswith("Literal[")]
+        union = " | ".join(sorted(dict.fromkeys(types), key=lambda text: text == "None"))
+        own.annotation = ast.parse(union, mode="eval").body if types else None
+    first.defaults = max(first.defaults, other.defaults, key=len)
+    first.kw_defaults = [d or o for d, o in zip(first.kw_defaults, other.kw_defaults, strict=True)]
+
+
 def _call_of(kind: ast.ClassDef) -> ast.FunctionDef:
     """Give ``__call__`` without its ``self``."""
-    (call,) = [n for n in kind.body if isinstance(n, ast.FunctionDef) and n.name == "__call__"]
-    call = copy.deepcopy(call)  # variants share classes
+    call = copy.deepcopy(_functions(kind.body)["__call__"])  # variants share classes
     del (call.args.posonlyargs or call.args.args)[0]
     return call
 
@@ -132,7 +160,7 @@ def abi_parameters(text: str) -> list[tuple[str, str]]:
 def python_type(kind: str) -> str:
     """The Python type for a type of the ABI; written anew here, to check the renderer against."""
     alternatives = split(kind, "|")
-    if len(alternatives) > 1:
+    if len(alternatives) > 1 or _is_value(kind):
         return _union(alternatives)
     if kind.startswith("Tensor("):
         return "Tensor"
@@ -162,10 +190,17 @@ def _union(alternatives: list[str]) -> str:
     """The type of something for which the variants of a family take different things."""
     if set(alternatives) == {"True", "False"}:
         return "bool"
-    if all(text[0] in '"-0123456789' for text in alternatives):
-        return f"Literal[{', '.join(repr(ast.literal_eval(text)) for text in alternatives)}]"
-    types = list(dict.fromkeys(map(python_type, alternatives)))
-    return " | ".join(sorted(types, key=lambda name: name == "None"))
+    chosen = [text for text in alternatives if _is_value(text)]
+    values = [json.loads(text) if text[0] == '"' else ast.literal_eval(text) for text in chosen]
+    literals = [repr(value) for value in values if not isinstance(value, float)]
+    types = [f"Literal[{', '.join(literals)}]"] if literals else []
+    types += ["float"] if any(isinstance(value, float) for value in values) else []
+    types += [python_type(text) for text in alternatives if text not in chosen]
+    return " | ".join(sorted(dict.fromkeys(types), key=lambda name: name == "None"))
+
+
+def _is_value(text: str) -> bool:
+    return text[0] in '"-0123456789' or text in ("True", "False")
 
 
 def split(text: str, separator: str = ",") -> list[str]:

@@ -87,10 +87,10 @@ _LISTED_VARIANTS = 64
 
 def variant_table(variants: Sequence[Kernel]) -> list[str]:
     """List the variants of a family: keys, places on the axes, and architectures where those differ."""
-    if not variants:
-        return []
     found = [v.variant for v in variants if v.variant is not None]
-    axes = list(found[0].labels)
+    axes = list(found[0].labels) if found else []
+    if not axes:
+        return []
     if len(found) > _LISTED_VARIANTS:
         return ["Variants", "--------", f"{len(found)}, along {', '.join(axes)}."]
     rows = [["Variant", *axes], *([v.key, *v.labels.values()] for v in found)]

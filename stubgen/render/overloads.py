@@ -6,8 +6,10 @@ tensors are given together or not at all, there is an overload for each combinat
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,16 +17,22 @@ from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, OneOfSlot, Pa
 from stubgen.render import python_types
 from stubgen.signatures import admits, without_gaps
 
+_Row: TypeAlias = "list[dict[str, Slot]]"
+"""For each parameter what it takes, by how that is shown in Python."""
+
 
 def overloads(family: Family, variants: Sequence[Kernel]) -> list[tuple[Parameter, ...]]:
     """Give the parameters of each signature; the family's own if one is enough."""
     found = _distinct([_slots(family, kernel) for kernel in variants])
-    alternatives = [len({_shown(slot) for slot in column}) for column in zip(*found, strict=True)]
-    if len(found) == math.prod(alternatives):
+    columns = [{_shown(slot): slot for slot in column} for column in zip(*found, strict=True)]
+    if len(found) == math.prod(map(len, columns)):
         return [family.parameters]
-    for position in range(len(family.parameters)):
-        found = _joined(found, position)
-    return [_parameters(family, slots) for slots in found] if len(found) > 1 else [family.parameters]
+    known = {tuple(map(_shown, row)) for row in found}
+    rows: list[_Row] = [[{_shown(slot): slot} for slot in row] for row in found]
+    for position in range(len(columns)):
+        rows = _joined(rows, position)
+    rows = [_grown(row, columns, known) for row in rows]
+    return [_parameters(family, [_either(list(cell.values())) for cell in row]) for row in rows]
 
 
 def by_signature(variants: Sequence[Kernel]) -> list[list[Kernel]]:
@@ -57,16 +65,31 @@ def _distinct(rows: Iterable[tuple[Slot, ...]]) -> list[tuple[Slot, ...]]:
     return list({tuple(map(_shown, row)): row for row in reversed(list(rows))}.values())[::-1]
 
 
-def _joined(rows: Sequence[tuple[Slot, ...]], position: int) -> list[tuple[Slot, ...]]:
+def _joined(rows: Sequence[_Row], position: int) -> list[_Row]:
     """Make one row of those that differ in one position only."""
-    groups: dict[tuple[str, ...], list[tuple[Slot, ...]]] = {}
+    groups: dict[tuple[frozenset[str], ...], list[_Row]] = {}
     for row in rows:
-        shown = tuple(map(_shown, row))
-        groups.setdefault((*shown[:position], *shown[position + 1 :]), []).append(row)
+        groups.setdefault(tuple(map(frozenset, (*row[:position], *row[position + 1 :]))), []).append(row)
     return [
-        (*group[0][:position], _either([row[position] for row in group]), *group[0][position + 1 :])
+        [*first[:position], {t: s for row in group for t, s in row[position].items()}, *first[position + 1 :]]
         for group in groups.values()
+        for first in group[:1]
     ]
+
+
+def _grown(row: _Row, columns: Sequence[Mapping[str, Slot]], known: set[tuple[str, ...]]) -> _Row:
+    """Let a row take all that variants take together with the rest of it, even if other rows do so too.
+
+    A caller's ``bool`` fits neither of two rows that take one of its values each.
+    """
+    grown = list(row)
+    for position, column in enumerate(columns):
+        rest = [list(cell) for cell in grown]
+        for text, slot in column.items():
+            rest[position] = [text]
+            if all(combination in known for combination in itertools.product(*rest)):
+                grown[position] = {**grown[position], text: slot}
+    return grown
 
 
 def _either(slots: Sequence[Slot]) -> Slot:
@@ -76,11 +99,10 @@ def _either(slots: Sequence[Slot]) -> Slot:
     if isinstance(first, ChoiceSlot):
         values: list[ChoiceValue] = [v for slot in slots if isinstance(slot, ChoiceSlot) for v in slot.values]
         return ChoiceSlot(first.axis, tuple(values))
-    parts = [a for slot in slots for a in (slot.alternatives if isinstance(slot, OneOfSlot) else (slot,))]
-    return OneOfSlot(tuple(parts))
+    return OneOfSlot(tuple(slots))
 
 
-def _parameters(family: Family, slots: tuple[Slot, ...]) -> tuple[Parameter, ...]:
+def _parameters(family: Family, slots: Sequence[Slot]) -> tuple[Parameter, ...]:
     """Give the family's parameters narrowed to some slots, with the defaults that those admit."""
     narrowed: list[Parameter] = []
     for parameter, slot in zip(family.parameters, slots, strict=True):

@@ -215,14 +215,16 @@ def _positional_signature(name: str, parameters: Iterable[Parameter], *first: st
 
 def _family(module: Module, family: Family) -> _Family:
     variants = module.variants(family)
-    types = _variant_types(family, overloads.by_signature(variants))
+    class_name = _class_names(module)[family.name]
+    types = _variant_types(family, class_name, overloads.by_signature(variants))
+    count = f"{len(variants)} variant{'s' if len(variants) > 1 else ''}"
     return _Family(
         name=family.name,
         decorator="@_family",
         signature=_positional_signature(family.name, family.parameters),
         doc=_function_docstring(module, family),
-        class_name=_class_name(family, ""),
-        class_doc=docstring([f"{family.name}, in {len(variants)} variants."], _INDENT),
+        class_name=class_name,
+        class_doc=docstring([f"{family.name}, in {count}."], _INDENT),
         method_doc=textwrap.indent(_function_docstring(module, family), _INDENT),
         methods=[
             textwrap.indent(_positional_signature("__call__", parameters, "self"), _INDENT)
@@ -233,7 +235,7 @@ def _family(module: Module, family: Family) -> _Family:
     )
 
 
-def _variant_types(family: Family, groups: list[list[Kernel]]) -> dict[str, _VariantType]:
+def _variant_types(family: Family, class_name: str, groups: list[list[Kernel]]) -> dict[str, _VariantType]:
     """Give the type of each variant, by name; they are numbered if there are several."""
     found: dict[str, _VariantType] = {}
     for number, group in enumerate(groups, 1):
@@ -241,7 +243,7 @@ def _variant_types(family: Family, groups: list[list[Kernel]]) -> dict[str, _Var
         suffix = str(number) if len(groups) > 1 else ""
         prototype = f"_{family.name}_variant{suffix}"
         kind = _VariantType(
-            name=_class_name(family, f"Variant{suffix}"),
+            name=f"{class_name}Variant{suffix}",
             prototype=prototype,
             signature=_positional_signature(prototype, parameters),
             method=textwrap.indent(_positional_signature("__call__", parameters, "self"), _INDENT),
@@ -251,10 +253,21 @@ def _variant_types(family: Family, groups: list[list[Kernel]]) -> dict[str, _Var
     return found
 
 
-def _class_name(family: Family, suffix: str) -> str:
-    """Name a private class of a stub; a family's own underscores keep such names apart."""
-    words = re.split(r"(?<=[^_])_(?=[^_])", family.name)
-    return "_" + "".join(word[:1].upper() + word[1:] for word in words) + suffix
+def _class_names(module: Module) -> dict[str, str]:
+    """Name the private class of each family in a stub; its own with ``Variants`` behind it too."""
+    names: dict[str, str] = {}
+    for family in module.families:
+        words = re.split(r"(?<=[^_])_(?=[^_])", family.name)
+        name = "_" + "".join(word[:1].upper() + word[1:] for word in words)
+        while any(_meet(name, other) for other in names.values()):
+            name += "_"
+        names[family.name] = name
+    return names
+
+
+def _meet(first: str, second: str) -> bool:
+    short, long = sorted((first, second), key=len)
+    return short == long or long.startswith(f"{short}Variant")
 
 
 def _keyword(module: Module, function: Kernel | Family) -> _Function:
@@ -325,11 +338,11 @@ def _fields(record: Record, slots: list[list[Slot]]) -> list[str]:
     lines: list[str] = []
     defaulted = True
     for field, column in reversed(list(zip(record.fields, slots, strict=True))):
-        types = dict.fromkeys(python_types.type_of(slot, records=True) for slot in column)
+        kind = python_types.union(python_types.type_of(slot, records=True) for slot in column)
         default = _field_default(field.default, column) if defaulted else None
         defaulted = default is not None
         value = f" = {python_types.literal(default)}" if default else ""
-        lines.append(f"{field.name}: {' | '.join(types)}{value}")
+        lines.append(f"{field.name}: {kind}{value}")
     return list(reversed(lines))
 
 

@@ -65,13 +65,20 @@ def type_of(slot: Slot, *, records: bool) -> str:
 
 
 def union(types: Iterable[str]) -> str:
-    """Join types, each once and None last.
+    """Join types, each once and None last; literals become one.
 
-    >>> union(["None", "Pointer | Tensor", "Tensor"])
-    'Pointer | Tensor | None'
+    >>> union(["None", "Pointer | Tensor", "Tensor"]), union(["Literal[8]", "int", "Literal[16]"])
+    ('Pointer | Tensor | None', 'Literal[8, 16] | int')
+    >>> union(["Literal[False]", "Literal[True]"])
+    'bool'
     """
-    parts = dict.fromkeys(part for text in types for part in _parts(text))
-    return " | ".join(sorted(parts, key=lambda part: part == "None"))
+    parts = list(dict.fromkeys(part for text in types for part in _parts(text)))
+    inner = [part.removeprefix("Literal[")[:-1] for part in parts if part.startswith("Literal[")]
+    if len(inner) > 1:
+        joined = "bool" if set(inner) == {"True", "False"} else f"Literal[{', '.join(inner)}]"
+        first = next(part for part in parts if part.startswith("Literal["))
+        parts = [joined if p == first else p for p in parts if p == first or not p.startswith("Literal[")]
+    return " | ".join(sorted(dict.fromkeys(parts), key=lambda part: part == "None"))
 
 
 def _parts(text: str) -> list[str]:
@@ -89,7 +96,7 @@ def _parts(text: str) -> list[str]:
 def _choice_type(values: Sequence[ChoiceValue]) -> str:
     if set(map(type, values)) == {bool} and len(values) == 2:
         return "bool"
-    literals = [repr(value) for value in values if value is not None and not isinstance(value, float)]
+    literals = [_literal(value) for value in values if value is not None and not isinstance(value, float)]
     types = [f"Literal[{', '.join(literals)}]"] if literals else []
     types += ["float"] if any(isinstance(value, float) for value in values) else []
     return " | ".join([*types, *(["None"] if None in values else [])])
@@ -130,7 +137,13 @@ def _literal(value: object) -> str:
         return f"({inner},)" if len(items) == 1 else f"({inner})"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
-    return repr(value)
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """Put text in double quotes, as the rest of the file has them, where that takes no backslashes."""
+    written = repr(text)
+    return f'"{text}"' if written == f"'{text}'" and '"' not in text else written
 
 
 def names_in(types: Iterable[str]) -> tuple[set[str], bool]:

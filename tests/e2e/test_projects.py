@@ -104,13 +104,16 @@ sg.export(two_blocks, sg.tensor(cutlass.Float32, 1), sg.env_stream())
 CALLS = """
 import numpy as np
 import shipped.kwargs.machine.questions
+import shipped.kwargs.scaling
 from shipped import machine, scaling
 out = np.zeros(8)
 found = []
 for call in (
     lambda: scaling.triple(2.0, out),
-    lambda: scaling.scale__2(5.0, out),
-    lambda: scaling.scale__m0p5(5.0, out),
+    lambda: scaling.scale(5.0, out, 2),
+    lambda: scaling.scale(5.0, out, -0.5),
+    lambda: shipped.kwargs.scaling.scale(factor=2, out=out, x=1.0),
+    lambda: scaling.scale.variants["m0p5"](1.0, out),
 ):
     call()
     found.append(float(out[0]))
@@ -143,7 +146,7 @@ def run(project: Path, code: str, *path: Path) -> subprocess.CompletedProcess[st
 
 def test_kernels_of_another_library_are_declared_apart_from_them(project: Path) -> None:
     done = run(project, CALLS)
-    assert done.stdout.startswith("[6.0, 10.0, -2.5]"), done.stderr
+    assert done.stdout.startswith("[6.0, 10.0, -2.5, 2.0, -0.5]"), done.stderr
 
 
 def test_a_machine_without_a_gpu_answers_from_the_profile_of_the_configuration(project: Path) -> None:
