@@ -1,0 +1,4 @@
+/* A library of nothing but dispatchers, to be called from Python. */
+
+#include "dispatcher.c"
+#include "builds.h"
