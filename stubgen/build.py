@@ -32,6 +32,7 @@ from stubgen import (
     provenance,
     signatures,
 )
+from stubgen.cache import open_cache
 from stubgen.compilation import Built, Progress
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, Settings
@@ -102,13 +103,15 @@ def _build(
     project: Path, settings: Config, jobs: int, progress: Progress
 ) -> tuple[Library, dict[str, bytes], tuple[Problem, ...]]:
     """Give the library, every file of its package, and warnings."""
+    store = open_cache(settings.cache, project)
     compiler = toolchain(settings.toolchain)
+    compiler.store = store
     versions = _versions(compiler)  # asks the toolchain, so that a broken one is found first
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
     with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
         built, warnings = compilation.compile_modules(
-            modules, targets, settings.package, Path(scratch), jobs, progress
+            modules, targets, settings.package, Path(scratch), jobs, progress, store
         )
         if not any(built.values()):
             raise StubgenError(discovery.no_kernels(modules, ", ".join(settings.kernels)))
@@ -124,6 +127,7 @@ def _build(
         files = {path: text.encode() for path, text in render(library).items()}
         files |= {f"{settings.package}/lib/{made.name}": made.read_bytes() for made in (shared, *archives)}
         gpu_code = provenance.gpu_code(shared)
+    store.tidy()
     parts = find_cuda_runtime().distributions if gpu_code else ()
     bill = sbom(library, files, provenance.versions(parts))
     files[f"{settings.package}/sbom.cdx.json"] = bill.encode()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from stubgen import discovery, names
+from stubgen.cache import Cache
 from stubgen.compiler import pool
-from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Settings
+from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
 from stubgen.link import KernelIR
 from stubgen.model import tvm_ffi_symbol
+from stubgen.reuse import Reuse
 from stubgen.signatures import AuthorParameter
 
 
@@ -64,6 +67,7 @@ def compile_modules(
     scratch: Path,
     jobs: int,
     progress: Progress,
+    store: Cache,
 ) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
     """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
 
@@ -83,6 +87,8 @@ def compile_modules(
         Number of worker processes.
     progress
         Told what happens.
+    store
+        Keeps what is compiled, and has what was.
 
     Raises
     ------
@@ -91,10 +97,31 @@ def compile_modules(
     """
     run = _Run(modules, package, scratch, progress)
     for target in targets:
-        with pool.workers(target, jobs) as workers:
-            run.compile(target.arch, workers)
+        with _LazyPool(target, jobs) as workers:
+            run.compile(target, workers, store)
     raise_if_any([*run.problems, *run.nowhere()])
     return run.built(), in_order(run.warnings)
+
+
+class _LazyPool:
+    """Worker processes that are started when there is something for them to do."""
+
+    def __init__(self, target: Settings, jobs: int) -> None:
+        self._target, self._jobs = target, jobs
+        self._stack = ExitStack()
+        self._pool: pool.Pool | None = None
+
+    def __enter__(self) -> _LazyPool:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def __call__(self) -> pool.Pool:
+        """Give the processes."""
+        if self._pool is None:
+            self._pool = self._stack.enter_context(pool.workers(self._target, self._jobs))
+        return self._pool
 
 
 class _Run:
@@ -103,6 +130,7 @@ class _Run:
     def __init__(
         self, modules: Sequence[discovery.KernelModule], package: str, scratch: Path, progress: Progress
     ) -> None:
+        self._modules = modules
         self._jobs = [_module_job(module) for module in modules]
         self._package = package
         self._scratch = scratch
@@ -114,19 +142,46 @@ class _Run:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
-    def compile(self, arch: str | None, workers: pool.Pool) -> None:
-        """Compile everything for one architecture."""
+    def compile(self, target: Settings, workers: _LazyPool, store: Cache) -> None:
+        """Compile everything for one architecture, but for what was compiled before."""
+        arch = target.arch
+        reuse = Reuse(store, self._modules, self._jobs, target)
         self._progress.phase("Reading declarations" + _for(arch), len(self._jobs))
-        expansions = workers.expand(self._jobs)
+        expansions = _expanded(self._jobs, workers, reuse)
         self._empty.append({p for expansion in expansions for p in expansion.empty})
         todo = list(self._todo(arch, expansions))
         self._progress.phase("Compiling" + _for(arch), len(todo))
-        outcomes = workers.compile(todo, lambda declared: self._progress.step(declared.name))
-        for job, outcome in zip(todo, outcomes, strict=True):
+        for job, outcome in zip(todo, self._outcomes(todo, workers, reuse), strict=True):
             self.problems += outcome.problems
             self.warnings += outcome.warnings
             if outcome.compiled is not None:
                 self._keep(job, arch, outcome.compiled)
+
+    def _outcomes(self, jobs: Sequence[CompileJob], workers: _LazyPool, reuse: Reuse) -> list[Outcome]:
+        """Give what each job made, now or an earlier time."""
+        outcomes: dict[str, Outcome] = {}
+        stale: list[CompileJob] = []
+        for job in jobs:  # one after the other: what is found is large
+            found = reuse.compiled(job)
+            if found is not None and found.is_current:
+                outcomes[job.ir_path] = found.outcome(job)
+            elif found is not None:
+                stale.append(job)
+        for job, facts in zip(stale, workers().facts(stale) if stale else (), strict=True):
+            found = reuse.compiled(job)
+            if facts is not None and found is not None:
+                outcomes[job.ir_path] = found.outcome(job, facts)
+                reuse.keep(job, outcomes[job.ir_path])
+        for job in jobs:
+            if job.ir_path in outcomes:
+                self._progress.step(job.declared.name)
+        missing = [job for job in jobs if job.ir_path not in outcomes]
+        if missing:
+            made = workers().compile(missing, lambda declared: self._progress.step(declared.name))
+            for job, outcome in zip(missing, made, strict=True):
+                outcomes[job.ir_path] = outcome
+                reuse.keep(job, outcome)
+        return [outcomes[job.ir_path] for job in jobs]
 
     def nowhere(self) -> set[Problem]:
         """Give the families that have no variant for any architecture."""
@@ -185,6 +240,16 @@ def _common(first: Compiled, second: Compiled) -> tuple[AuthorParameter, ...]:
 def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
     """Give the author's parameters as far as callers see them; constants may differ between builds."""
     return [(p.name, p.kind, p.default, p.frozen is None) for p in compiled.author]
+
+
+def _expanded(jobs: Sequence[ModuleJob], workers: _LazyPool, reuse: Reuse) -> list[Expansion]:
+    """Give what each module declares, known from an earlier time or found out now."""
+    known = {job: expansion for job in jobs if (expansion := reuse.expansion(job)) is not None}
+    unknown = [job for job in jobs if job not in known]
+    for job, expansion in zip(unknown, workers().expand(unknown) if unknown else (), strict=True):
+        known[job] = expansion
+        reuse.keep_expansion(job, expansion)
+    return [known[job] for job in jobs]
 
 
 def _alike(first: Compiled, second: Compiled) -> bool:

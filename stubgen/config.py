@@ -57,6 +57,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """CPU that the host code is compiled for."""
     devices: dict[str, DeviceSettings] = {}
     """Device profiles, by architecture."""
+    cache: str = ""
+    """Folder that compiled kernels are kept in; by default the user's own, and none for ``off``."""
 
 
 def find_project(start: Path) -> Path:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 
-class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all model classes."""
 
 
@@ -196,8 +196,8 @@ class Variant(_Data, frozen=True):
 
     @property
     def key(self) -> str:
-        """The labels in one word, such as ``float16_4096``."""
-        return "_".join(self.labels.values())
+        """The labels in one word, such as ``float16_4096``; ``only`` if there are no axes."""
+        return "_".join(self.labels.values()) or "only"
 
 
 class Kernel(_Data, frozen=True):

@@ -11,6 +11,8 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -26,6 +28,8 @@ from typing import Literal, TypeAlias
 
 import platformdirs
 
+from stubgen import cache
+from stubgen.cache import Cache, NoCache
 from stubgen.commands import (
     ToolError,
     environment,
@@ -235,6 +239,9 @@ class Toolchain(ABC):
     _name: str
     """What users call it."""
 
+    store: Cache = NoCache()
+    """Has the objects that were compiled before."""
+
     @abstractmethod
     def _ir_compiler(self, host: HostTarget) -> list[str]: ...
 
@@ -267,6 +274,35 @@ class Toolchain(ABC):
         return run(command, tool=self._name, env=self._environment())
 
     def _compile(self, command: list[str | Path], source: Path, obj: Path, host: HostTarget) -> None:
+        """Compile a file, or take the object from the store."""
+        key = self._object_key(command, source, obj)
+        data = self.store.get(key)
+        if data is None:
+            self._really_compile(command, source, obj, host)
+            self.store.put(key, obj.read_bytes())
+            return
+        try:
+            obj.write_bytes(data)
+        except OSError as error:
+            raise ToolError(problem("CS405", path=obj, reason=error.strerror)) from None
+
+    def _object_key(self, command: Sequence[str | Path], source: Path, obj: Path) -> str:
+        """Find an object by compiler, source and options; headers count by the version of tvm-ffi."""
+        places = (obj.absolute(), command[0])
+        options = [
+            str(part)
+            for part in command
+            if part not in places and not str(part).startswith(("-I", "-ffile-prefix-map="))
+        ]
+        headers = importlib.metadata.version("apache-tvm-ffi")
+        digest = hashlib.sha256(source.read_bytes()).hexdigest()
+        return cache.key("object", self._description, options, headers, digest)
+
+    @functools.cached_property
+    def _description(self) -> str:
+        return self.describe()
+
+    def _really_compile(self, command: list[str | Path], source: Path, obj: Path, host: HostTarget) -> None:
         # Run beside the source and name it without its folder: then no path can get into the
         # object.
         done = run(command, tool=self._name, env=self._environment(), cwd=source.parent.absolute())

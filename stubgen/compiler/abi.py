@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from cutlass.base_dsl.tvm_ffi_builder import spec
@@ -169,6 +169,20 @@ def _record(cls: type, names: tuple[str, ...]) -> Record:
         for f in dataclasses.fields(cls)
     )
     return Record(cls.__name__, "dataclass", fields, doc=_own_doc(cls))
+
+
+def records_in(values: Iterable[Any]) -> dict[str, Record]:
+    """Describe every NamedTuple and dataclass in some arguments, at any depth, by name."""
+    found: dict[str, Record] = {}
+    for value in values:
+        names = _field_names(value)
+        if names is not None:
+            record = _record(type(value), names)
+            found[record.name] = record
+            found |= records_in(getattr(value, name) for name in names)
+        elif isinstance(value, tuple | list):
+            found |= records_in(value)
+    return found
 
 
 def _own_doc(cls: type) -> str:

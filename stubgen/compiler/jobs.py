@@ -45,6 +45,7 @@ class Declared(msgspec.Struct, frozen=True):
     name: str
     place: Place
     variant: Variant | None = None
+    options: str = ""
 
 
 class CompileJob(msgspec.Struct, frozen=True):
@@ -84,6 +85,15 @@ class Compiled(msgspec.Struct, frozen=True):
     options: str = ""
     records: tuple[Record, ...] = ()
     variant: Variant | None = None
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a kernel's sources say about it, and what no compiled code depends on."""
+
+    doc: str = ""
+    source: Place | None = None
+    records: dict[str, Record] = {}
+    """By name, the classes that its arguments are made of."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

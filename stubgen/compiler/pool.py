@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing import forkserver
 from typing import Any, TypeVar
 
-from stubgen.compiler.jobs import CompileJob, Declared, Expansion, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import CompileJob, Declared, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import StubgenError, problem
 
 DSL_REQUIREMENT = "nvidia-cutlass-dsl>=4.8,<4.9"
@@ -49,6 +49,11 @@ class Pool:
             on_done(futures[future])
         return [_result(future) for future in futures]
 
+    def facts(self, jobs: Sequence[CompileJob]) -> list[Facts | None]:
+        """Read what can be known of kernels without compiling them, in the order of the jobs."""
+        futures = [self._submit("facts", job.module, job.declared) for job in jobs]
+        return [_result(future) for future in futures]
+
     def _submit(self, name: str, *arguments: Any) -> Future[Any]:
         return self._executor.submit(_call, name, *arguments)
 
@@ -66,7 +71,10 @@ def workers(settings: Settings, jobs: int) -> Generator[Pool, None, None]:
 
 def stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
     """Ask a linked library for the signature of each function, given how many parameters it has."""
-    with _executor(1, None) as executor:
+    # Without the DSL, which takes longer to import than all the rest takes.
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), initializer=_enter, initargs=(None,)
+    ) as executor:
         return _result(executor.submit(_stated_signatures, library, names))
 
 
@@ -149,6 +157,7 @@ def _call(name: str, *arguments: Any) -> Any:
 
 
 def _stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
+    os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"  # tvm-ffi would import torch
     readback: Any = importlib.import_module("stubgen.compiler.readback")
     stated: dict[str, str] = readback.stated_signatures(library, names)
     return stated

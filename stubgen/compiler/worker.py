@@ -26,7 +26,7 @@ from stubgen.compiler import abi, arguments, dsl
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
-from stubgen.compiler.jobs import Compiled, Declared, Expansion, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import Compiled, Declared, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.declare import Call, Declaration, DeclarationError, declared_in, set_target_arch
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.model import Place, TensorSlot, Variant
@@ -77,6 +77,19 @@ class Worker:
             except (Exception, SystemExit) as error:  # kernels run any code while they are built
                 return Outcome(problems=job.explain(error))
 
+    def facts(self, module: ModuleJob, declared: Declared) -> Facts | None:
+        """Read what can be known of a kernel without compiling it; ``None`` if that fails."""
+        if self._problems:
+            return None
+        with _contained(self._settings):
+            declarations = self._declarations(module)
+            if isinstance(declarations, Problem):
+                return None
+            try:
+                return _Job(self._settings, declared).facts(declarations[declared.index])
+            except (Exception, SystemExit):  # it will be compiled, and then says what is wrong
+                return None
+
     def _checked(
         self, module: ModuleJob, index: int, declaration: Declaration
     ) -> Declared | tuple[Problem, ...] | None:
@@ -91,6 +104,7 @@ class Worker:
             if call is None or not self._is_for_this_arch(call):
                 return None
             arguments.bind(call)
+            declared = msgspec.structs.replace(declared, options=call.options)
             if declared.variant is not None and call.priority:
                 variant = msgspec.structs.replace(declared.variant, priority=call.priority)
                 declared = msgspec.structs.replace(declared, variant=variant)
@@ -257,6 +271,16 @@ class _Job:
         function.export_ir(ir_path, build_name if has_device_code else self.declared.name)
         compiled = self._compiled(call, bound, function.recorded)
         return Outcome(compiled, warnings=self._reported(_remarks(call, compiled)))
+
+    def facts(self, declaration: Declaration) -> Facts | None:
+        """Give what the sources say of a kernel that was compiled before."""
+        call = _built(declaration)
+        if call is None:
+            return None
+        bound = arguments.bind(call)
+        bound.apply_defaults()
+        records = abi.records_in(bound.arguments.values())
+        return Facts(_doc(call.fn), self._source(call.fn), records)
 
     def _compile(self, call: Call, bound: inspect.BoundArguments) -> dsl.CompiledFunction:
         return dsl.compile_function(

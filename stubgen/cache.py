@@ -1,0 +1,191 @@
+"""A store of what was compiled before, found again by the hash of all that shaped it.
+
+An entry is a file: the SHA-256 of what follows, and the data, compressed. Files appear whole, under their
+final names, and never change, so any number of processes may read and write at once, over a network file
+system too. A damaged entry counts as none and is written again. Nothing here may fail a run: a store that
+cannot be read or written, for lack of space or of rights, stores nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import platformdirs
+
+DEFAULT_LIMIT = 4 * 2**30
+"""Of all entries together, in bytes."""
+
+_DIGEST = hashlib.sha256().digest_size
+_SUFFIX = ".entry"
+_FAST = 1
+"""zlib's level: what is stored is read far more often than it is worth compressing well."""
+
+
+class Cache(Protocol):
+    """Where compiled things are kept."""
+
+    def get(self, key: str) -> bytes | None:
+        """Give what was put under a key, or ``None``."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep data under a key."""
+
+    def tidy(self) -> None:
+        """Make room, if it is time to."""
+
+
+class NoCache:
+    """Keeps nothing."""
+
+    def get(self, key: str) -> bytes | None:
+        """Give nothing."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Forget it."""
+
+    def tidy(self) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a store holds."""
+
+    folder: Path
+    entries: int
+    size: int
+    """In bytes, on disk."""
+
+
+class FolderCache:
+    """Keeps entries in a folder, of this machine or shared.
+
+    Parameters
+    ----------
+    folder
+        Made when the first entry is kept.
+    limit
+        Of all entries together in bytes; :meth:`prune` removes those that were not used for longest.
+    """
+
+    def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT) -> None:
+        self.folder = folder
+        self._limit = limit
+        self._written = False
+
+    def get(self, key: str) -> bytes | None:
+        """Give what was put under a key, or ``None`` if there is nothing, or nothing whole."""
+        path = self._path(key)
+        try:
+            stored = path.read_bytes()
+        except OSError:
+            return None
+        digest, packed = stored[:_DIGEST], stored[_DIGEST:]
+        if hashlib.sha256(packed).digest() != digest:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # used just now
+        return zlib.decompress(packed)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep data under a key, if the folder can be written."""
+        packed = zlib.compress(data, _FAST)
+        path = self._path(key)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, hashlib.sha256(packed).digest() + packed)
+            self._written = True
+
+    def contents(self) -> Contents:
+        """Count what there is."""
+        sizes = [status.st_size for _, status in self._entries()]
+        return Contents(self.folder, len(sizes), sum(sizes))
+
+    def prune(self, *, limit: int | None = None) -> int:
+        """Remove the entries that were not used for longest, until the rest is within the limit.
+
+        Returns
+        -------
+        int
+            How many were removed.
+        """
+        entries = sorted(self._entries(), key=lambda entry: entry[1].st_mtime, reverse=True)
+        room = self._limit if limit is None else limit
+        removed = 0
+        for path, status in entries:
+            room -= status.st_size
+            if room < 0:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                    removed += 1
+        return removed
+
+    def tidy(self) -> None:
+        """Prune, if this process has added something and nobody has pruned for an hour."""
+        stamp = self.folder / "pruned"
+        with contextlib.suppress(OSError):
+            if self._written and not _is_recent(stamp):
+                stamp.touch()
+                self.prune()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key[2:]}{_SUFFIX}"
+
+    def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
+        for path in self.folder.glob(f"*/*{_SUFFIX}"):
+            with contextlib.suppress(OSError):  # removed in between
+                yield path, path.stat()
+
+
+def open_cache(setting: str, project: Path) -> FolderCache | NoCache:
+    """Give the store that a configuration names.
+
+    Parameters
+    ----------
+    setting
+        A folder, relative to the project; ``""`` for the user's own, ``"off"`` for none.
+    project
+        The project's folder.
+    """
+    if setting == "off":
+        return NoCache()
+    return FolderCache(project / setting if setting else user_folder())
+
+
+def user_folder() -> Path:
+    """Give the folder of the user's own store."""
+    return Path(platformdirs.user_cache_dir("cute-stubgen")) / "objects"
+
+
+def key(*parts: object) -> str:
+    """Give the key of something that these parts have shaped: plain data, each of which counts."""
+    return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _is_recent(stamp: Path) -> bool:
+    try:
+        return time.time() - stamp.stat().st_mtime < 60 * 60
+    except FileNotFoundError:
+        return False

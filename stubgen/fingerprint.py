@@ -1,0 +1,100 @@
+"""Hashes of sources: of their text, and of what the text means to the compiler."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from stubgen import discovery
+
+_SHAPING = ("archs.py", "compiler", "declare.py", "devices.py", "model.py", "signatures.py", "text.py")
+"""The parts of the tool that shape what is compiled; the others only show it."""
+
+
+def of_text(paths: Sequence[Path]) -> str:
+    """Hash files as they are."""
+    return _joined(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
+
+
+def of_meaning(paths: Sequence[Path]) -> str:
+    """Hash Python files without comments, layout, docstrings and line numbers."""
+    return _joined(_meaning(path.read_bytes()) for path in paths)
+
+
+def closure(module: discovery.KernelModule, project: Path) -> tuple[Path, ...]:
+    """Give the files that decide what a kernel module declares: itself and the local modules it imports.
+
+    The tool's own are left out: its version speaks for them.
+    """
+    roots = _roots(module, project)
+    own = Path(__file__).parent
+    found = discovery.source_closure(module.path, roots)
+    return tuple(path for path in found if not path.is_relative_to(own))
+
+
+def imported(module: discovery.KernelModule, project: Path) -> dict[str, str]:
+    """Give the versions of the installed packages that a kernel module and its local modules import."""
+    names = discovery.external_imports(module.path, _roots(module, project))
+    distributions = _distributions()
+    found = {name for package in names for name in distributions.get(package, ())}
+    return {name: _version(name) for name in sorted(found)}
+
+
+@cache
+def of_tool() -> str:
+    """Hash what the compiled code owes to the tool and the versions of what it drives."""
+    own = Path(__file__).parent
+    paths = [path for name in _SHAPING for path in sorted([own / name, *(own / name).rglob("*.py")])]
+    sources = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()]
+    versions = [_version("nvidia-cutlass-dsl"), _version("apache-tvm-ffi"), *map(str, sys.version_info[:2])]
+    return _joined([*sources, *versions])
+
+
+@cache
+def _meaning(text: bytes) -> str:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return hashlib.sha256(text).hexdigest()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _has_doc(
+            node
+        ):
+            del node.body[0]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _has_doc(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    first = node.body[0] if node.body else None
+    return (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
+
+
+def _roots(module: discovery.KernelModule, project: Path) -> list[Path]:
+    _, root = discovery.import_name(module.path)
+    return [root, project]
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(importlib.metadata.packages_distributions())
+
+
+@cache
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _joined(hashes: object) -> str:
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()  # type: ignore[arg-type]

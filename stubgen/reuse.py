@@ -1,0 +1,164 @@
+"""Takes from the cache what was compiled before, and keeps there what was not.
+
+What a module declares is looked up by the exact text of everything it is made of. A compiled kernel is looked
+up by what that text means: comments, docstrings and line numbers do not matter to it. Where they changed,
+only what the sources say about a kernel has to be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from stubgen import cache, discovery, fingerprint
+from stubgen.cache import Cache
+from stubgen.compiler.jobs import Compiled, CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.diagnostics import Problem
+
+_Kind = TypeVar("_Kind")
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """A compiled kernel, as it is kept."""
+
+    text: str
+    """Hash of the sources that the facts in ``compiled`` come from."""
+    compiled: Compiled
+    warnings: tuple[Problem, ...]
+    ir: bytes
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """What shapes all kernels of a module."""
+
+    text: str
+    meaning: str
+    packages: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the cache has for a job."""
+
+    entry: _Entry
+    is_current: bool
+    """Whether what the sources say about the kernel is still the same."""
+
+    def outcome(self, job: CompileJob, facts: Facts | None = None) -> Outcome:
+        """Give the result of the job, and write its IR.
+
+        Parameters
+        ----------
+        job
+            The job.
+        facts
+            What the sources say now; not needed if the entry is current.
+        """
+        Path(job.ir_path).write_bytes(self.entry.ir)
+        compiled = self.entry.compiled
+        if facts is not None:
+            records = tuple(facts.records.get(record.name, record) for record in compiled.records)
+            compiled = msgspec.structs.replace(
+                compiled,
+                place=job.declared.place,
+                doc=facts.doc,
+                source=facts.source,
+                records=records,
+            )
+        warnings = (msgspec.structs.replace(w, place=job.declared.place) for w in self.entry.warnings)
+        return Outcome(compiled, warnings=tuple(warnings))
+
+
+class Reuse:
+    """The cache, as the compilation for one architecture sees it."""
+
+    def __init__(
+        self,
+        store: Cache,
+        modules: Sequence[discovery.KernelModule],
+        jobs: Sequence[ModuleJob],
+        target: Settings,
+    ) -> None:
+        self._store = store
+        project = Path(target.project)
+        self._base = cache.key(
+            fingerprint.of_tool(), target.arch, target.profile and msgspec.to_builtins(target.profile)
+        )
+        self._sources = {
+            job.name: _sources(module, project) for module, job in zip(modules, jobs, strict=True)
+        }
+
+    def expansion(self, module: ModuleJob) -> Expansion | None:
+        """Give what a module declares, if that is known."""
+        return _decoded(self._store.get(self._expansion_key(module)), Expansion)
+
+    def keep_expansion(self, module: ModuleJob, expansion: Expansion) -> None:
+        """Remember what a module declares, if nothing is wrong with it."""
+        if not expansion.problems:
+            self._store.put(self._expansion_key(module), msgspec.msgpack.encode(expansion))
+
+    def compiled(self, job: CompileJob) -> Found | None:
+        """Give what a job made the last time, if the compiler would make the same."""
+        entry = _decoded(self._store.get(self._key(job)), _Entry)
+        if entry is None:
+            return None
+        return Found(entry, is_current=entry.text == self._text(job))
+
+    def keep(self, job: CompileJob, outcome: Outcome) -> None:
+        """Remember what a job made."""
+        if outcome.compiled is not None and not outcome.problems:
+            ir = Path(job.ir_path).read_bytes()
+            entry = _Entry(self._text(job), outcome.compiled, outcome.warnings, ir)
+            self._store.put(self._key(job), msgspec.msgpack.encode(entry))
+
+    def _text(self, job: CompileJob) -> str:
+        return cache.key(self._sources[job.module.name].text, job.declared.place.line)
+
+    def _expansion_key(self, module: ModuleJob) -> str:
+        sources = self._sources[module.name]
+        return cache.key(
+            "expansion",
+            self._base,
+            module.name,
+            module.file,
+            module.import_name,
+            sources.text,
+            sources.packages,
+        )
+
+    def _key(self, job: CompileJob) -> str:
+        sources = self._sources[job.module.name]
+        declared = job.declared
+        # With line information in it, compiled code depends on where things stand.
+        exact = sources.text if "line" in declared.options.lower() else ""
+        return cache.key(
+            "kernel",
+            self._base,
+            job.module.import_name,
+            job.build_name,
+            declared.name,
+            msgspec.to_builtins(declared.variant),
+            declared.options,
+            sources.meaning,
+            sources.packages,
+            exact,
+        )
+
+
+def _sources(module: discovery.KernelModule, project: Path) -> _Sources:
+    paths = fingerprint.closure(module, project)
+    return _Sources(
+        fingerprint.of_text(paths), fingerprint.of_meaning(paths), fingerprint.imported(module, project)
+    )
+
+
+def _decoded(data: bytes | None, kind: type[_Kind]) -> _Kind | None:
+    try:
+        return None if data is None else msgspec.msgpack.decode(data, type=kind)
+    except msgspec.MsgspecError:
+        return None
