@@ -26,6 +26,7 @@ import tvm_ffi
 
 from stubgen import compilation, discovery, dispatch, link, signatures
 from stubgen.build import Silent
+from stubgen.cache import NoCache
 from stubgen.compilation import Built
 from stubgen.compiler.jobs import Settings
 from stubgen.diagnostics import StubgenError
@@ -245,7 +246,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Built]:
         shutil.copy(Path(slots.__file__).with_name(name), project)
     modules = discovery.find_modules([project / "pool.py"], project)
     settings = Settings(str(project), None, None, str(project))
-    built, _ = compilation.compile_modules(modules, [settings], PACKAGE, project, 2, Silent())
+    built, _ = compilation.compile_modules(modules, [settings], PACKAGE, project, 2, Silent(), NoCache())
     return built["pool"]
 
 
