@@ -26,11 +26,13 @@ from stubgen import (
     config,
     discovery,
     dispatch,
+    fingerprint,
     link,
     manifest,
     package,
     provenance,
     signatures,
+    state,
 )
 from stubgen.cache import open_cache
 from stubgen.compilation import Built, Progress
@@ -43,6 +45,7 @@ from stubgen.package import Changes
 from stubgen.render import dispatcher, linkage, metadata, render
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_cuda_runtime
+from stubgen.state import Summary, python_files
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
 
 
@@ -89,14 +92,28 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
     output = project / settings.output
     package.require_writable(output)
     library, files, warnings = _build(project, settings, jobs, progress)
-    return Result(library, output, package.commit(output, settings.package, files), warnings)
+    result = Result(library, output, package.commit(output, settings.package, files), warnings)
+    _remember(project, settings, result, files)
+    return result
 
 
 def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> Result:
     """Do the work of :func:`generate`, but only compare; takes and raises the same."""
     library, files, warnings = _build(project, settings, jobs, progress)
     output = project / settings.output
-    return Result(library, output, package.compare(output, settings.package, files), warnings)
+    result = Result(library, output, package.compare(output, settings.package, files), warnings)
+    if not result.changes:
+        _remember(project, settings, result, files)
+    return result
+
+
+def _remember(project: Path, settings: Config, result: Result, files: Mapping[str, bytes]) -> None:
+    """Let the next run know that there is nothing to do, if nothing changes."""
+    modules = _kernel_modules(project, settings)
+    sources = {path for module in modules for path in fingerprint.all_sources(module, project)}
+    sources |= {path for given in settings.kernels for path in python_files(project / given)}
+    summary = Summary(settings.package, len(result.library.kernels), result.warnings)
+    state.remember(project, settings, sources, files, summary)
 
 
 def _build(

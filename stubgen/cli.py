@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from stubgen import __version__, catalogue, config
+from stubgen import __version__, catalogue, config, state
 from stubgen.cli_tables import show_difference, show_function, show_library
 from stubgen.config import HostName, ToolchainName
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem
@@ -101,13 +101,18 @@ def generate(
     """Compile every exported kernel and write the package."""
     settings = _Settings(kernels, project, output, package, arch, toolchain, host)
     with _errors(as_json):
-        from stubgen import build
-
         start = time.monotonic()
         root, loaded = settings.load()
+        known = state.unchanged(root, loaded)
+        if known is not None:
+            _report(root, loaded, known, {}, time.monotonic() - start, as_json)
+            return
+        from stubgen import build
+
         with _progress() as progress:
             result = build.generate(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
-        _report(result, time.monotonic() - start, as_json)
+        summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
+        _report(root, loaded, summary, _changes(result.changes), time.monotonic() - start, as_json)
 
 
 @app.command()
@@ -125,21 +130,27 @@ def check(
     """Compare the package with what would be generated; exit with 1 if they differ, write nothing."""
     settings = _Settings(kernels, project, output, package, arch, toolchain, host)
     with _errors(as_json):
-        from stubgen import build
-
         root, loaded = settings.load()
-        with _progress() as progress:
-            result = build.check(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
-        _print_warnings(result.warnings, as_json)
+        known = state.unchanged(root, loaded)
+        changes: dict[str, list[str]] = _no_changes()
+        warnings: Sequence[Problem] = known.warnings if known else ()
+        if known is None:
+            from stubgen import build
+
+            with _progress() as progress:
+                result = build.check(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
+            changes, warnings = _changes(result.changes), result.warnings
+        _print_warnings(warnings, as_json)
+        output_folder = root / loaded.output
         if as_json:
-            _print_json(_changes(result.changes) | {"warnings": _as_dicts(result.warnings)})
-        elif not result.changes:
-            _out.print(f"{_shown(result.output)} is up to date")
+            _print_json({**changes, "warnings": _as_dicts(warnings)})
+        elif not any(changes.values()):
+            _out.print(f"{_shown(output_folder)} is up to date")
         else:
-            for kind, paths in _changes(result.changes).items():
+            for kind, paths in changes.items():
                 for path in paths:
-                    _out.print(f"{kind}: {_shown(result.output / path)}", markup=False)
-        if result.changes:
+                    _out.print(f"{kind}: {_shown(output_folder / path)}", markup=False)
+        if any(changes.values()):
             raise typer.Exit(1)
 
 
@@ -331,25 +342,36 @@ def _progress() -> Generator[_Bar | _Lines, None, None]:
         yield _Bar(progress)
 
 
-def _report(result: Any, seconds: float, as_json: bool) -> None:
-    _print_warnings(result.warnings, as_json)
+def _report(
+    root: Path,
+    settings: config.Config,
+    summary: state.Summary,
+    changes: dict[str, list[str]],
+    seconds: float,
+    as_json: bool,
+) -> None:
+    _print_warnings(summary.warnings, as_json)
+    output = root / settings.output
     if as_json:
         _print_json(
             {
-                "output": str(result.output),
-                "kernels": len(result.library.kernels),
-                **_changes(result.changes),
-                "warnings": _as_dicts(result.warnings),
+                "output": str(output),
+                "kernels": summary.kernels,
+                **(changes or _no_changes()),
+                "warnings": _as_dicts(summary.warnings),
             }
         )
         return
-    files = sum(map(len, _changes(result.changes).values()))
+    files = sum(map(len, changes.values()))
     changed = f"{files} file{'s' * (files != 1)} changed" if files else "nothing changed"
     _out.print(
-        f"{len(result.library.kernels)} kernels in {_shown(result.output / result.library.package)}: "
-        f"{changed} ({seconds:.1f} s)",
+        f"{summary.kernels} kernels in {_shown(output / summary.package)}: {changed} ({seconds:.1f} s)",
         markup=False,
     )
+
+
+def _no_changes() -> dict[str, list[str]]:
+    return {"added": [], "changed": [], "removed": []}
 
 
 def _changes(changes: Any) -> dict[str, list[str]]:

@@ -295,7 +295,7 @@ def family(
         for labels, values in _combinations(labelled):
             _declared.append(
                 Declaration(
-                    name="__".join((family_name, "_".join(labels.values()))),
+                    name="__".join((family_name, "_".join(labels.values()) or "only")),
                     file=file,
                     line=line,
                     build=lambda values=values: build(**values),  # type: ignore[misc]

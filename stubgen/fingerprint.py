@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.metadata
+import importlib.util
+import json
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -37,12 +39,23 @@ def closure(module: discovery.KernelModule, project: Path) -> tuple[Path, ...]:
     return tuple(path for path in found if not path.is_relative_to(own))
 
 
+def all_sources(module: discovery.KernelModule, project: Path) -> tuple[Path, ...]:
+    """Give the closure of a kernel module, and the files of editable packages that it imports."""
+    names = discovery.external_imports(module.path, _roots(module, project))
+    return (*closure(module, project), *(path for name in names for path in _editable_files(name)))
+
+
 def imported(module: discovery.KernelModule, project: Path) -> dict[str, str]:
-    """Give the versions of the installed packages that a kernel module and its local modules import."""
+    """Give the versions of the installed packages that a kernel module and its local modules import.
+
+    Editable ones change without another version; they are known by their content.
+    """
     names = discovery.external_imports(module.path, _roots(module, project))
     distributions = _distributions()
     found = {name for package in names for name in distributions.get(package, ())}
-    return {name: _version(name) for name in sorted(found)}
+    versions = {name: _version(name) for name in sorted(found)}
+    contents = {name: of_text(files) for name in sorted(names) if (files := _editable_files(name))}
+    return {**versions, **contents}
 
 
 @cache
@@ -86,6 +99,22 @@ def _roots(module: discovery.KernelModule, project: Path) -> list[Path]:
 @cache
 def _distributions() -> dict[str, list[str]]:
     return dict(importlib.metadata.packages_distributions())
+
+
+@cache
+def _editable_files(package: str) -> tuple[Path, ...]:
+    """Give the Python files of a package, if it is installed from a folder that its author works in."""
+    if not any(map(_is_editable, _distributions().get(package, ()))):
+        return ()
+    spec = importlib.util.find_spec(package)
+    folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+    own = Path(__file__).parent
+    return tuple(path for folder in folders if folder != own for path in sorted(folder.rglob("*.py")))
+
+
+def _is_editable(distribution: str) -> bool:
+    origin = importlib.metadata.distribution(distribution).read_text("direct_url.json")
+    return bool(origin and json.loads(origin).get("dir_info", {}).get("editable"))
 
 
 @cache

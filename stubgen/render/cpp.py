@@ -195,7 +195,7 @@ def _family(
 
 def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
     assert kernel.variant is not None
-    key = kernel.variant.key or "only"  # of a family without axes
+    key = kernel.variant.key
     name = f"_{key}" if key[0].isdigit() else key
     [name] = cpp_types.parameter_names([name])
     comment = cpp_comments.variant_comment(family, kernel)
