@@ -8,6 +8,7 @@ the small functions of ``python_types``, ``cpp_types``, ``c_values``, ``document
 from __future__ import annotations
 
 from stubgen.model import Library
+from stubgen.render.build_systems import build_system_files
 from stubgen.render.c import c_headers
 from stubgen.render.cpp import cpp_headers
 from stubgen.render.cpp_description import cpp_description
@@ -24,5 +25,6 @@ def render(library: Library) -> dict[str, str]:
         **cpp_headers(library),
         **cpp_description(library),
         **c_headers(library),
+        **build_system_files(library),
         **project_files(library),
     }

@@ -5,9 +5,17 @@ from __future__ import annotations
 from stubgen.model import Library
 from stubgen.render.templates import fill
 
+VERSION = "0.1.0"
+"""Of the generated package."""
+
 
 def project_files(library: Library) -> dict[str, str]:
     """Give the project files, by path relative to the output folder."""
     return {
-        "pyproject.toml": fill("pyproject.toml.j2", package=library.package, tvm_ffi=library.versions.tvm_ffi)
+        "pyproject.toml": fill(
+            "pyproject.toml.j2",
+            package=library.package,
+            version=VERSION,
+            tvm_ffi=library.versions.tvm_ffi,
+        )
     }
