@@ -74,15 +74,38 @@ _Host = Annotated[
         help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native.", show_default=False
     ),
 ]
+_Depfile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write a rule for make or Ninja that lists all inputs; its target is FILE without .d.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    cmakedir: Annotated[
+        bool, typer.Option("--cmakedir", help="Print the folder for CMake's cute_stubgen_DIR.")
+    ] = False,
+    tvm_ffi_dir: Annotated[
+        bool, typer.Option("--tvm-ffi-dir", help="Print the folder of tvm-ffi, with include and lib in it.")
+    ] = False,
 ) -> None:
     if version:
         _out.print(f"cute-stubgen {__version__}")
+        raise typer.Exit
+    if cmakedir:
+        _out.print(str(Path(__file__).parent / "cmake"), markup=False)
+        raise typer.Exit
+    if tvm_ffi_dir:
+        from stubgen.runtimes import find_tvm_ffi
+
+        with _errors(as_json=False):
+            _out.print(str(find_tvm_ffi().include.parent), markup=False)
         raise typer.Exit
 
 
@@ -96,6 +119,7 @@ def generate(
     toolchain: _Toolchain = None,
     host: _Host = None,
     jobs: _Jobs = None,
+    depfile: _Depfile = None,
     as_json: _Json = False,
 ) -> None:
     """Compile every exported kernel and write the package."""
@@ -105,14 +129,23 @@ def generate(
         root, loaded = settings.load()
         known = state.unchanged(root, loaded)
         if known is not None:
+            _write_depfile(depfile, root, loaded)
             _report(root, loaded, known, {}, time.monotonic() - start, as_json)
             return
         from stubgen import build
 
         with _progress() as progress:
             result = build.generate(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
+        _write_depfile(depfile, root, loaded)
         summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
         _report(root, loaded, summary, _changes(result.changes), time.monotonic() - start, as_json)
+
+
+def _write_depfile(depfile: Path | None, root: Path, loaded: config.Config) -> None:
+    if depfile is not None:
+        from stubgen import inputs
+
+        inputs.write_depfile(depfile.absolute(), inputs.inputs(root, loaded))
 
 
 @app.command()
