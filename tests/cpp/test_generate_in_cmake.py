@@ -118,7 +118,8 @@ def test_failure_says_why_and_is_tried_again(source: Path, tmp_path: Path) -> No
     [
         ("cute_stubgen_generate(TARGET my_kernels)", "needs KERNELS"),
         ("cute_stubgen_generate(KERNELS kernels)", "needs TARGET"),
-        ("cute_stubgen_generate(TARGET my_kernels KERNELS kernels ARCH sm_90a)", "does not know"),
+        ("cute_stubgen_generate(TARGET my_kernels KERNELS kernels ARCH sm_90a)", "does not exist"),
+        ("cute_stubgen_generate(sm_90a TARGET my_kernels KERNELS kernels)", "does not know"),
     ],
 )
 def test_wrong_calls_are_refused(source: Path, tmp_path: Path, call: str, complaint: str) -> None:

@@ -1,0 +1,78 @@
+"""What build systems are told of the files that a package is made from."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import stubgen
+from stubgen.config import Config
+from stubgen.diagnostics import StubgenError
+from stubgen.inputs import inputs, write_depfile
+
+KERNELS = "import stubgen as sg\nimport shared\n\nsg.export(shared.kernel)\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    kernels = tmp_path / "kernels"
+    (kernels / "inner").mkdir(parents=True)
+    (kernels / "__pycache__").mkdir()
+    (kernels / "norm.py").write_text(KERNELS)
+    (kernels / "shared.py").write_text("import deeper\n")
+    (kernels / "deeper.py").write_text("")
+    (kernels / "unrelated.py").write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    return tmp_path
+
+
+def test_lists_modules_what_they_import_and_where_new_ones_may_appear(project: Path) -> None:
+    tool = Path(stubgen.__file__)
+    found = [path.relative_to(project).as_posix() for path in inputs(project, Config()) if path != tool]
+    assert found == [
+        "kernels",
+        "kernels/deeper.py",
+        "kernels/inner",
+        "kernels/norm.py",
+        "kernels/shared.py",
+        "pyproject.toml",
+    ]
+    assert tool in inputs(project, Config())
+
+
+def test_lists_only_the_modules_that_are_given(project: Path) -> None:
+    found = inputs(project, Config(kernels=("kernels/norm.py",)))
+    assert project / "kernels" not in found
+    assert project / "kernels" / "norm.py" in found
+
+
+def test_make_reads_the_names_as_they_are(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("plain", "with space", "with#hash", "with$dollar")]
+    for file in files:
+        file.touch()
+    depfile = tmp_path / "target.d"
+    write_depfile(depfile, files)
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(f"{tmp_path}/target:\n\ttouch $@\ninclude {depfile}\n")
+
+    def made() -> str:
+        done = subprocess.run(
+            ["make", "-C", tmp_path, tmp_path / "target"], capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    assert "touch" in made()
+    assert "is up to date" in made()
+    for file in files:
+        (tmp_path / "target").touch()
+        file.write_text("newer")
+        subprocess.run(["touch", "-d", "+5 seconds", file], check=True)
+        assert "touch" in made(), file
+        subprocess.run(["touch", "-d", "-5 seconds", file], check=True)
+
+
+def test_folder_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
+    with pytest.raises(StubgenError, match="CS501"):
+        write_depfile(tmp_path / "missing" / "target.d", [])
