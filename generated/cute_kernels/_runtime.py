@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,6 +55,9 @@ class NativeFunction(tvm_ffi.Function):  # type: ignore[misc, unused-ignore]
     __name__: str
     __qualname__: str
     _prototype: Callable[..., None]
+    # Annotations of a subclass would hide the property below, so what variants and families have is here.
+    _variants: Variants
+    _place: tuple[Variants, str]
 
     def __get__(self, instance: object, owner: type | None = None) -> NativeFunction:
         """Stay unbound as a class attribute, as a static function does."""
@@ -80,8 +83,10 @@ class NativeFunction(tvm_ffi.Function):  # type: ignore[misc, unused-ignore]
 class NativeFamily(NativeFunction):
     """A compiled family: it finds the variant for a call in the library itself."""
 
-    variants: Any
-    """The variants by their labels; typed in the stub of the module."""
+    @property
+    def variants(self) -> Variants:
+        """The variants by their labels; the stub of the module types each."""
+        return self._variants
 
 
 class Variants(Mapping[str, NativeFunction]):
@@ -98,6 +103,10 @@ class Variants(Mapping[str, NativeFunction]):
             self._functions[key] = self._load(key)
         return self._functions[key]
 
+    def __contains__(self, key: object) -> bool:
+        """Tell whether there is a variant with these labels."""
+        return key in self._prototypes
+
     def __iter__(self) -> Iterator[str]:
         """Give the labels in the order of the family's axes."""
         return iter(self._prototypes)
@@ -113,17 +122,26 @@ class Variants(Mapping[str, NativeFunction]):
         return getattr, (self._family, "variants")
 
     def _load(self, key: str) -> NativeFunction:
-        prototype = self._prototypes[key]
+        prototype = self._prototypes.get(key)
+        if prototype is None:
+            raise KeyError(f"{self._family.__qualname__} has no variant {key!r}{_nearest(key, self._prototypes)}")
         function: Any = _native(f"{self._family.__name__}__{key}", prototype, NativeVariant)
         function.__qualname__ = f"{self._family.__qualname__}.variants[{key!r}]"
+        function.__doc__ = f"The variant {key} of {self._family.__qualname__}, which documents the arguments."
         function._place = (self, key)
         return function  # type: ignore[no-any-return]
 
 
+def _nearest(key: object, keys: Iterable[str]) -> str:
+    """Suggest a key that is written almost the same, if there is one."""
+    import difflib  # only for the message: it takes as long to import as the rest of the package
+
+    found = difflib.get_close_matches(str(key), keys, 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
 class NativeVariant(NativeFunction):
     """A compiled kernel that is a variant of a family."""
-
-    _place: tuple[Variants, str]
 
     def __reduce__(self) -> tuple[Any, ...]:  # type: ignore[override, unused-ignore]
         return operator.getitem, self._place
@@ -157,7 +175,7 @@ def family(prototypes: Mapping[str, Callable[..., None]]) -> Callable[[_Function
 
     def replace(prototype: _Function) -> _Function:
         function: Any = _native(prototype.__name__, prototype, NativeFamily)
-        function.variants = Variants(function, prototypes)
+        function._variants = Variants(function, prototypes)
         return function  # type: ignore[no-any-return]
 
     return replace

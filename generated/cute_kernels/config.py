@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tvm_ffi import libinfo
@@ -55,8 +55,10 @@ def linker_flags(link: str = "shared") -> list[str]:
         With the ``shared`` library, with the ``static`` archive, or with what will ``load`` the shared library.
     """
     library, others = _LIBRARIES[link]
-    tvm_ffi = _tvm_ffi_dir()
-    return [f"-L{library_dir()}", library, f"-L{tvm_ffi}", "-ltvm_ffi", *others.split()]
+    # A program that does not itself use anything of tvm-ffi has to name it all the same: the path by which programs
+    # find their libraries is not used for the libraries of these.
+    named = ["-Wl,--push-state,--no-as-needed", f"-L{_tvm_ffi_dir()}", "-ltvm_ffi", "-Wl,--pop-state"]
+    return [f"-L{library_dir()}", library, *named, *others.split()]
 
 
 def runtime_path_flags() -> list[str]:
@@ -68,19 +70,22 @@ def _tvm_ffi_dir() -> Path:
     return Path(libinfo.find_libtvm_ffi()).parent
 
 
+_ANSWERS: dict[str, tuple[str, Callable[[str], list[str]]]] = {
+    "includedir": ("folder of the headers", lambda _: [str(include_dir())]),
+    "libdir": ("folder of the libraries", lambda _: [str(library_dir())]),
+    "cmakedir": ("folder for CMake's cute_kernels_DIR", lambda _: [str(cmake_dir())]),
+    "pkgconfigdir": ("folder for PKG_CONFIG_PATH", lambda _: [str(pkgconfig_dir())]),
+    "cflags": ("arguments for the compiler", lambda _: compiler_flags()),
+    "libs": ("arguments for the linker", linker_flags),
+    "rpath": ("more of them, so that a program finds the libraries", lambda _: runtime_path_flags()),
+}
+"""What may be asked for, how it is described, and what answers for a way to link."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print what the command line asks for, a line each."""
     parser = argparse.ArgumentParser(prog="python -m cute_kernels.config", description=__doc__)
-    ask = {
-        "includedir": ("folder of the headers", lambda: [str(include_dir())]),
-        "libdir": ("folder of the libraries", lambda: [str(library_dir())]),
-        "cmakedir": ("folder for CMake's cute_kernels_DIR", lambda: [str(cmake_dir())]),
-        "pkgconfigdir": ("folder for PKG_CONFIG_PATH", lambda: [str(pkgconfig_dir())]),
-        "cflags": ("arguments for the compiler", compiler_flags),
-        "libs": ("arguments for the linker", lambda: linker_flags(given.link)),
-        "rpath": ("more of them, so that a program finds the libraries", runtime_path_flags),
-    }
-    for name, (told, _) in ask.items():
+    for name, (told, _) in _ANSWERS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"print the {told}")
     parser.add_argument(
         "--link",
@@ -89,11 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="what --libs is for: the shared library, the static archive, or loading the former at run time",
     )
     given = parser.parse_args(arguments)
-    asked = [answer for name, (_, answer) in ask.items() if getattr(given, name)]
+    asked = [answer for name, (_, answer) in _ANSWERS.items() if getattr(given, name)]
     if not asked:
         parser.error("nothing is asked for")
     for answer in asked:
-        print(shlex.join(answer()))
+        print(shlex.join(answer(given.link)))
 
 
 if __name__ == "__main__":

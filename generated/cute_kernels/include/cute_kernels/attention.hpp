@@ -147,12 +147,13 @@ inline void attention(
 /// The variants of attention.
 namespace attention_variants {
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0,
-/// q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv,
-/// 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape
-/// (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte
-/// aligned; out: float16, shape (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1,
-/// out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=64, causal=false, lse=false, taking q:
+/// float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1), CUDA,
+/// 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void float16_64_false_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -164,13 +165,14 @@ inline void float16_64_false_false(
       scale);
 }
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0,
-/// q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv,
-/// 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape
-/// (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte
-/// aligned; out: float16, shape (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1,
-/// out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch, heads, seqlen_q), strides
-/// (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=64, causal=false, lse=true, taking q:
+/// float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1), CUDA,
+/// 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void float16_64_false_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -182,12 +184,13 @@ inline void float16_64_false_true(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_64_false_true, q, k, v, out, lse, scale);
 }
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0,
-/// q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv,
-/// 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape
-/// (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte
-/// aligned; out: float16, shape (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1,
-/// out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=64, causal=true, lse=false, taking q:
+/// float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1), CUDA,
+/// 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void float16_64_true_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -199,13 +202,14 @@ inline void float16_64_true_false(
       scale);
 }
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0,
-/// q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv,
-/// 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape
-/// (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte
-/// aligned; out: float16, shape (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1,
-/// out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch, heads, seqlen_q), strides
-/// (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=64, causal=true, lse=true, taking q:
+/// float16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1), CUDA,
+/// 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void float16_64_true_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -217,12 +221,13 @@ inline void float16_64_true_true(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_64_true_true, q, k, v, out, lse, scale);
 }
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k,
-/// heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16,
-/// shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA,
-/// 16-byte aligned; out: float16, shape (batch, seqlen_q, heads, 128), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=128, causal=false, lse=false, taking q:
+/// float16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void float16_128_false_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -234,13 +239,14 @@ inline void float16_128_false_false(
       scale);
 }
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k,
-/// heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16,
-/// shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA,
-/// 16-byte aligned; out: float16, shape (batch, seqlen_q, heads, 128), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch, heads,
-/// seqlen_q), strides (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=128, causal=false, lse=true, taking q:
+/// float16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void float16_128_false_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -252,12 +258,13 @@ inline void float16_128_false_true(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_128_false_true, q, k, v, out, lse, scale);
 }
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k,
-/// heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16,
-/// shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA,
-/// 16-byte aligned; out: float16, shape (batch, seqlen_q, heads, 128), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=128, causal=true, lse=false, taking q:
+/// float16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void float16_128_true_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -269,13 +276,14 @@ inline void float16_128_true_false(
       scale);
 }
 
-/// The variant of attention for q: float16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k,
-/// heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16,
-/// shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA,
-/// 16-byte aligned; out: float16, shape (batch, seqlen_q, heads, 128), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch, heads,
-/// seqlen_q), strides (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=float16, head_dim=128, causal=true, lse=true, taking q:
+/// float16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: float16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: float16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: float16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void float16_128_true_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -287,12 +295,13 @@ inline void float16_128_true_true(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_128_true_true, q, k, v, out, lse, scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 64), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v:
-/// bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1),
-/// CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 64), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=64, causal=false, lse=false, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void bfloat16_64_false_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -304,13 +313,14 @@ inline void bfloat16_64_false_false(
       scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 64), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v:
-/// bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1),
-/// CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 64), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch, heads,
-/// seqlen_q), strides (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=64, causal=false, lse=true, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void bfloat16_64_false_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -322,12 +332,13 @@ inline void bfloat16_64_false_true(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_true, q, k, v, out, lse, scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 64), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v:
-/// bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1),
-/// CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 64), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=64, causal=true, lse=false, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void bfloat16_64_true_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -339,13 +350,14 @@ inline void bfloat16_64_true_false(
       scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 64), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 64), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v:
-/// bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (v_stride0, v_stride1, v_stride2, 1),
-/// CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 64), strides (out_stride0,
-/// out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch, heads,
-/// seqlen_q), strides (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=64, causal=true, lse=true, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 64), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 64), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 64), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void bfloat16_64_true_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -357,12 +369,13 @@ inline void bfloat16_64_true_true(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_true, q, k, v, out, lse, scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned;
-/// v: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2,
-/// 1), CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=128, causal=false, lse=false, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void bfloat16_128_false_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -374,13 +387,14 @@ inline void bfloat16_128_false_false(
       scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned;
-/// v: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2,
-/// 1), CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch,
-/// heads, seqlen_q), strides (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=128, causal=false, lse=true, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void bfloat16_128_false_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -393,12 +407,13 @@ inline void bfloat16_128_false_true(
       scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned;
-/// v: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2,
-/// 1), CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: None; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=128, causal=true, lse=false, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: None; scale: float32.
 inline void bfloat16_128_true_false(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,
@@ -410,13 +425,14 @@ inline void bfloat16_128_true_false(
       scale);
 }
 
-/// The variant of attention for q: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (q_stride0, q_stride1, q_stride2, 1), CUDA, 16-byte aligned; k: bfloat16, shape (batch,
-/// seqlen_k, heads_kv, 128), strides (k_stride0, k_stride1, k_stride2, 1), CUDA, 16-byte aligned;
-/// v: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (v_stride0, v_stride1, v_stride2,
-/// 1), CUDA, 16-byte aligned; out: bfloat16, shape (batch, seqlen_q, heads, 128), strides
-/// (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte aligned; lse: float32, shape (batch,
-/// heads, seqlen_q), strides (s12, s13, 1), CUDA; scale: float32.
+/// The variant of attention with dtype=bfloat16, head_dim=128, causal=true, lse=true, taking q:
+/// bfloat16, shape (batch, seqlen_q, heads, 128), strides (q_stride0, q_stride1, q_stride2, 1),
+/// CUDA, 16-byte aligned; k: bfloat16, shape (batch, seqlen_k, heads_kv, 128), strides (k_stride0,
+/// k_stride1, k_stride2, 1), CUDA, 16-byte aligned; v: bfloat16, shape (batch, seqlen_k, heads_kv,
+/// 128), strides (v_stride0, v_stride1, v_stride2, 1), CUDA, 16-byte aligned; out: bfloat16, shape
+/// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
+/// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
+/// float32.
 inline void bfloat16_128_true_true(
     tvm::ffi::TensorView q,
     tvm::ffi::TensorView k,

@@ -68,7 +68,17 @@ namespace cute_kernels {
 
 /// What `activation` of gemm may be.
 enum class GemmActivation { none, relu, gelu };
-inline const tvm::ffi::AnyView GemmActivationValues[] = {"none", "relu", "gelu"};
+
+namespace detail {
+inline tvm::ffi::AnyView passed(GemmActivation given) {
+  switch (given) {
+    case GemmActivation::none: return "none";
+    case GemmActivation::relu: return "relu";
+    case GemmActivation::gelu: return "gelu";
+  }
+  return nullptr;
+}
+}  // namespace detail
 
 /// c = activation(a @ b.T), accumulated in float32.
 ///
@@ -114,8 +124,7 @@ inline void gemm(
     tvm::ffi::TensorView c,
     GemmActivation activation) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm, a, b, c,
-      GemmActivationValues[static_cast<int>(activation)]);
+      nullptr, __tvm_ffi_cute_kernels__gemm, a, b, c, detail::passed(activation));
 }
 
 /// The same with the choice made when this is compiled.
@@ -137,9 +146,9 @@ inline void gemm(tvm::ffi::TensorView a, tvm::ffi::TensorView b, tvm::ffi::Tenso
 /// The variants of gemm.
 namespace gemm_variants {
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float16, activation=none, b_major=k, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_none_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -148,9 +157,9 @@ inline void float16_float16_none_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_k, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float16, activation=none, b_major=n, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_none_n(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -159,9 +168,9 @@ inline void float16_float16_none_n(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_n, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float16, activation=relu, b_major=k, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_relu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -170,9 +179,9 @@ inline void float16_float16_relu_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_k, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float16, activation=relu, b_major=n, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_relu_n(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -181,9 +190,9 @@ inline void float16_float16_relu_n(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_n, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float16, activation=gelu, b_major=k, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_gelu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -192,9 +201,9 @@ inline void float16_float16_gelu_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float16, activation=gelu, b_major=n, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_gelu_n(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -203,9 +212,9 @@ inline void float16_float16_gelu_n(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float32, activation=none, b_major=k, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float32_none_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -214,9 +223,9 @@ inline void float16_float32_none_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_none_k, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float32, activation=relu, b_major=k, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float32_relu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -225,9 +234,9 @@ inline void float16_float32_relu_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_relu_k, a, b, c);
 }
 
-/// The variant of gemm for a: float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// float16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides
-/// (s2, 1), CUDA.
+/// The variant of gemm with dtype=float16, out=float32, activation=gelu, b_major=k, taking a:
+/// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
+/// (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float32_gelu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -236,9 +245,9 @@ inline void float16_float32_gelu_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=none, b_major=k, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_none_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -247,9 +256,9 @@ inline void bfloat16_bfloat16_none_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=none, b_major=n, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_none_n(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -258,9 +267,9 @@ inline void bfloat16_bfloat16_none_n(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=relu, b_major=k, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_relu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -269,9 +278,9 @@ inline void bfloat16_bfloat16_relu_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=relu, b_major=n, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_relu_n(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -280,9 +289,9 @@ inline void bfloat16_bfloat16_relu_n(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=gelu, b_major=k, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_gelu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -291,9 +300,9 @@ inline void bfloat16_bfloat16_gelu_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=gelu, b_major=n, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_gelu_n(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -302,9 +311,9 @@ inline void bfloat16_bfloat16_gelu_n(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=float32, activation=none, b_major=k, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_float32_none_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -313,9 +322,9 @@ inline void bfloat16_float32_none_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=float32, activation=relu, b_major=k, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_float32_relu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,
@@ -324,9 +333,9 @@ inline void bfloat16_float32_relu_k(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k, a, b, c);
 }
 
-/// The variant of gemm for a: bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b:
-/// bfloat16, shape (n, k), strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n),
-/// strides (s2, 1), CUDA.
+/// The variant of gemm with dtype=bfloat16, out=float32, activation=gelu, b_major=k, taking a:
+/// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
+/// strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_float32_gelu_k(
     tvm::ffi::TensorView a,
     tvm::ffi::TensorView b,

@@ -383,41 +383,43 @@ inline void host_row_sums(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 /// The variants of host_row_sums.
 namespace host_row_sums_variants {
 
-/// The variant of host_row_sums for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_row_sums with dtype=float32, columns=2, taking x: float32, shape (rows, 2),
+/// CPU; out: float32, shape (rows,), CPU.
 inline void float32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_2, x, out);
 }
 
-/// The variant of host_row_sums for x: float32, shape (rows, 5), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_row_sums with dtype=float32, columns=5, taking x: float32, shape (rows, 5),
+/// CPU; out: float32, shape (rows,), CPU.
 inline void float32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_5, x, out);
 }
 
-/// The variant of host_row_sums for x: float64, shape (rows, 2), CPU; out: float64, shape (rows,),
-/// CPU.
+/// The variant of host_row_sums with dtype=float64, columns=2, taking x: float64, shape (rows, 2),
+/// CPU; out: float64, shape (rows,), CPU.
 inline void float64_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_2, x, out);
 }
 
-/// The variant of host_row_sums for x: float64, shape (rows, 5), CPU; out: float64, shape (rows,),
-/// CPU.
+/// The variant of host_row_sums with dtype=float64, columns=5, taking x: float64, shape (rows, 5),
+/// CPU; out: float64, shape (rows,), CPU.
 inline void float64_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_5, x, out);
 }
 
-/// The variant of host_row_sums for x: int32, shape (rows, 2), CPU; out: int32, shape (rows,), CPU.
+/// The variant of host_row_sums with dtype=int32, columns=2, taking x: int32, shape (rows, 2), CPU;
+/// out: int32, shape (rows,), CPU.
 inline void int32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_2, x, out);
 }
 
-/// The variant of host_row_sums for x: int32, shape (rows, 5), CPU; out: int32, shape (rows,), CPU.
+/// The variant of host_row_sums with dtype=int32, columns=5, taking x: int32, shape (rows, 5), CPU;
+/// out: int32, shape (rows,), CPU.
 inline void int32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_5, x, out);
@@ -479,16 +481,16 @@ inline void host_scale_add(
 /// The variants of host_scale_add.
 namespace host_scale_add_variants {
 
-/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: None; out:
-/// float32, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float32, negate=false, bias=false, taking x: float32,
+/// shape (n,), CPU; factor: float64; bias: None; out: float32, shape (n,), CPU.
 inline void float32_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, x, factor, nullptr,
       out);
 }
 
-/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: float32,
-/// shape (n,), CPU; out: float32, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float32, negate=false, bias=true, taking x: float32,
+/// shape (n,), CPU; factor: float64; bias: float32, shape (n,), CPU; out: float32, shape (n,), CPU.
 inline void float32_false_true(
     tvm::ffi::TensorView x,
     double factor,
@@ -498,15 +500,15 @@ inline void float32_false_true(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, x, factor, bias, out);
 }
 
-/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: None; out:
-/// float32, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float32, negate=true, bias=false, taking x: float32,
+/// shape (n,), CPU; factor: float64; bias: None; out: float32, shape (n,), CPU.
 inline void float32_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, x, factor, nullptr, out);
 }
 
-/// The variant of host_scale_add for x: float32, shape (n,), CPU; factor: float64; bias: float32,
-/// shape (n,), CPU; out: float32, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float32, negate=true, bias=true, taking x: float32,
+/// shape (n,), CPU; factor: float64; bias: float32, shape (n,), CPU; out: float32, shape (n,), CPU.
 inline void float32_true_true(
     tvm::ffi::TensorView x,
     double factor,
@@ -516,16 +518,16 @@ inline void float32_true_true(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, x, factor, bias, out);
 }
 
-/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: None; out:
-/// float64, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float64, negate=false, bias=false, taking x: float64,
+/// shape (n,), CPU; factor: float64; bias: None; out: float64, shape (n,), CPU.
 inline void float64_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, x, factor, nullptr,
       out);
 }
 
-/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: float64,
-/// shape (n,), CPU; out: float64, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float64, negate=false, bias=true, taking x: float64,
+/// shape (n,), CPU; factor: float64; bias: float64, shape (n,), CPU; out: float64, shape (n,), CPU.
 inline void float64_false_true(
     tvm::ffi::TensorView x,
     double factor,
@@ -535,15 +537,15 @@ inline void float64_false_true(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, x, factor, bias, out);
 }
 
-/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: None; out:
-/// float64, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float64, negate=true, bias=false, taking x: float64,
+/// shape (n,), CPU; factor: float64; bias: None; out: float64, shape (n,), CPU.
 inline void float64_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, x, factor, nullptr, out);
 }
 
-/// The variant of host_scale_add for x: float64, shape (n,), CPU; factor: float64; bias: float64,
-/// shape (n,), CPU; out: float64, shape (n,), CPU.
+/// The variant of host_scale_add with dtype=float64, negate=true, bias=true, taking x: float64,
+/// shape (n,), CPU; factor: float64; bias: float64, shape (n,), CPU; out: float64, shape (n,), CPU.
 inline void float64_true_true(
     tvm::ffi::TensorView x,
     double factor,
@@ -557,7 +559,17 @@ inline void float64_true_true(
 
 /// What `kind` of host_activate may be.
 enum class HostActivateKind { identity, square, cube };
-inline const tvm::ffi::AnyView HostActivateKindValues[] = {"identity", "square", "cube"};
+
+namespace detail {
+inline tvm::ffi::AnyView passed(HostActivateKind given) {
+  switch (given) {
+    case HostActivateKind::identity: return "identity";
+    case HostActivateKind::square: return "square";
+    case HostActivateKind::cube: return "cube";
+  }
+  return nullptr;
+}
+}  // namespace detail
 
 /// out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
 ///
@@ -579,8 +591,7 @@ inline const tvm::ffi::AnyView HostActivateKindValues[] = {"identity", "square",
 /// Source: kernels/host.py
 inline void host_activate(tvm::ffi::TensorView x, HostActivateKind kind, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_activate, x,
-      HostActivateKindValues[static_cast<int>(kind)], out);
+      nullptr, __tvm_ffi_cute_kernels__host_activate, x, detail::passed(kind), out);
 }
 
 /// The same with the choice made when this is compiled.
@@ -602,42 +613,42 @@ inline void host_activate(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 /// The variants of host_activate.
 namespace host_activate_variants {
 
-/// The variant of host_activate for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_activate with kind=identity, columns=2, taking x: float32, shape (rows, 2),
+/// CPU; out: float32, shape (rows,), CPU.
 inline void identity_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__identity_2, x, out);
 }
 
-/// The variant of host_activate for x: float32, shape (rows, 3), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_activate with kind=identity, columns=3, taking x: float32, shape (rows, 3),
+/// CPU; out: float32, shape (rows,), CPU.
 inline void identity_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__identity_3, x, out);
 }
 
-/// The variant of host_activate for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_activate with kind=square, columns=2, taking x: float32, shape (rows, 2),
+/// CPU; out: float32, shape (rows,), CPU.
 inline void square_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__square_2, x, out);
 }
 
-/// The variant of host_activate for x: float32, shape (rows, 3), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_activate with kind=square, columns=3, taking x: float32, shape (rows, 3),
+/// CPU; out: float32, shape (rows,), CPU.
 inline void square_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__square_3, x, out);
 }
 
-/// The variant of host_activate for x: float32, shape (rows, 2), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_activate with kind=cube, columns=2, taking x: float32, shape (rows, 2), CPU;
+/// out: float32, shape (rows,), CPU.
 inline void cube_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_2, x, out);
 }
 
-/// The variant of host_activate for x: float32, shape (rows, 3), CPU; out: float32, shape (rows,),
-/// CPU.
+/// The variant of host_activate with kind=cube, columns=3, taking x: float32, shape (rows, 3), CPU;
+/// out: float32, shape (rows,), CPU.
 inline void cube_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_3, x, out);
 }

@@ -65,9 +65,9 @@ inline void rmsnorm(
 /// The variants of rmsnorm.
 namespace rmsnorm_variants {
 
-/// The variant of rmsnorm for x: float16, shape (m, 1024), CUDA, 16-byte aligned; weight: float16,
-/// shape (1024,), CUDA, 16-byte aligned; out: float16, shape (m, 1024), CUDA, 16-byte aligned; eps:
-/// float32.
+/// The variant of rmsnorm with dtype=float16, hidden=1024, taking x: float16, shape (m, 1024),
+/// CUDA, 16-byte aligned; weight: float16, shape (1024,), CUDA, 16-byte aligned; out: float16,
+/// shape (m, 1024), CUDA, 16-byte aligned; eps: float32.
 inline void float16_1024(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
@@ -77,9 +77,9 @@ inline void float16_1024(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out, eps);
 }
 
-/// The variant of rmsnorm for x: float16, shape (m, 4096), CUDA, 16-byte aligned; weight: float16,
-/// shape (4096,), CUDA, 16-byte aligned; out: float16, shape (m, 4096), CUDA, 16-byte aligned; eps:
-/// float32.
+/// The variant of rmsnorm with dtype=float16, hidden=4096, taking x: float16, shape (m, 4096),
+/// CUDA, 16-byte aligned; weight: float16, shape (4096,), CUDA, 16-byte aligned; out: float16,
+/// shape (m, 4096), CUDA, 16-byte aligned; eps: float32.
 inline void float16_4096(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
@@ -89,9 +89,9 @@ inline void float16_4096(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out, eps);
 }
 
-/// The variant of rmsnorm for x: float16, shape (m, 8192), CUDA, 16-byte aligned; weight: float16,
-/// shape (8192,), CUDA, 16-byte aligned; out: float16, shape (m, 8192), CUDA, 16-byte aligned; eps:
-/// float32.
+/// The variant of rmsnorm with dtype=float16, hidden=8192, taking x: float16, shape (m, 8192),
+/// CUDA, 16-byte aligned; weight: float16, shape (8192,), CUDA, 16-byte aligned; out: float16,
+/// shape (m, 8192), CUDA, 16-byte aligned; eps: float32.
 inline void float16_8192(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
@@ -101,9 +101,9 @@ inline void float16_8192(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out, eps);
 }
 
-/// The variant of rmsnorm for x: bfloat16, shape (m, 1024), CUDA, 16-byte aligned; weight:
-/// bfloat16, shape (1024,), CUDA, 16-byte aligned; out: bfloat16, shape (m, 1024), CUDA, 16-byte
-/// aligned; eps: float32.
+/// The variant of rmsnorm with dtype=bfloat16, hidden=1024, taking x: bfloat16, shape (m, 1024),
+/// CUDA, 16-byte aligned; weight: bfloat16, shape (1024,), CUDA, 16-byte aligned; out: bfloat16,
+/// shape (m, 1024), CUDA, 16-byte aligned; eps: float32.
 inline void bfloat16_1024(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
@@ -113,9 +113,9 @@ inline void bfloat16_1024(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out, eps);
 }
 
-/// The variant of rmsnorm for x: bfloat16, shape (m, 4096), CUDA, 16-byte aligned; weight:
-/// bfloat16, shape (4096,), CUDA, 16-byte aligned; out: bfloat16, shape (m, 4096), CUDA, 16-byte
-/// aligned; eps: float32.
+/// The variant of rmsnorm with dtype=bfloat16, hidden=4096, taking x: bfloat16, shape (m, 4096),
+/// CUDA, 16-byte aligned; weight: bfloat16, shape (4096,), CUDA, 16-byte aligned; out: bfloat16,
+/// shape (m, 4096), CUDA, 16-byte aligned; eps: float32.
 inline void bfloat16_4096(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,
@@ -125,9 +125,9 @@ inline void bfloat16_4096(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out, eps);
 }
 
-/// The variant of rmsnorm for x: bfloat16, shape (m, 8192), CUDA, 16-byte aligned; weight:
-/// bfloat16, shape (8192,), CUDA, 16-byte aligned; out: bfloat16, shape (m, 8192), CUDA, 16-byte
-/// aligned; eps: float32.
+/// The variant of rmsnorm with dtype=bfloat16, hidden=8192, taking x: bfloat16, shape (m, 8192),
+/// CUDA, 16-byte aligned; weight: bfloat16, shape (8192,), CUDA, 16-byte aligned; out: bfloat16,
+/// shape (m, 8192), CUDA, 16-byte aligned; eps: float32.
 inline void bfloat16_8192(
     tvm::ffi::TensorView x,
     tvm::ffi::TensorView weight,

@@ -38,12 +38,16 @@ if(NOT TARGET cute_kernels::tvm_ffi)
   endif()
   add_library(cute_kernels::tvm_ffi INTERFACE IMPORTED)
   if(TARGET tvm_ffi::shared)
-    set_property(TARGET cute_kernels::tvm_ffi PROPERTY INTERFACE_LINK_LIBRARIES tvm_ffi::shared)
+    set_property(TARGET cute_kernels::tvm_ffi PROPERTY
+      INTERFACE_LINK_LIBRARIES "-Wl,--push-state,--no-as-needed;tvm_ffi::shared;-Wl,--pop-state")
   else()
     get_filename_component(cute_kernels_TVM_FFI "${cute_kernels_TVM_FFI}" ABSOLUTE)
+    # A program that does not itself use anything of it has to name it all the same: the path by which programs find
+    # their libraries is not used for the libraries of these.
     set_target_properties(cute_kernels::tvm_ffi PROPERTIES
       INTERFACE_INCLUDE_DIRECTORIES "${cute_kernels_TVM_FFI}/include"
-      INTERFACE_LINK_LIBRARIES "${cute_kernels_TVM_FFI}/lib/libtvm_ffi.so")
+      INTERFACE_LINK_LIBRARIES
+        "-Wl,--push-state,--no-as-needed;${cute_kernels_TVM_FFI}/lib/libtvm_ffi.so;-Wl,--pop-state")
   endif()
 endif()
 
