@@ -10,12 +10,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks import call_cost, dispatch, import_time
+from benchmarks import call_cost, compile_time, dispatch, import_time, native_call
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "call_cost": call_cost.measure,
+    "compile_time": compile_time.measure,
     "dispatch": dispatch.measure,
     "import_time": import_time.measure,
+    "native_call": native_call.measure,
 }
 
 

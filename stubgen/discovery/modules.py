@@ -13,7 +13,9 @@ from stubgen.discovery.exports import Program
 from stubgen.discovery.scan import Scan, scan
 from stubgen.model import Place
 
-RESERVED = frozenset({"config", "description", "include", "jax", "kwargs", "lib", "runtime", "torch"})
+RESERVED = frozenset(
+    {"config", "description", "include", "jax", "kwargs", "lib", "register_functions", "runtime", "torch"}
+)
 """Modules and folders that a generated package has of its own, besides private ones."""
 
 

@@ -97,7 +97,7 @@ def test_only_the_entry_points_are_outside_the_namespace(package: Path, headers:
     entry_points = re.compile(
         r'extern "C" \{\n(int (__tvm_ffi_cute_kernels__\w+\(\s*void\*, .*|cute_kernels_\w+\(.*)\);\n)+\}\n'
     )
-    namespace = re.compile(r"^namespace cute_kernels \{\n.*^\}  // namespace cute_kernels\n", re.M | re.S)
+    namespace = re.compile(r"^namespace (cute_kernels\S*) \{\n.*^\}  // namespace \1\n", re.M | re.S)
     for header in headers:
         text = (package / "include" / header).read_text()
         outside = namespace.sub("", entry_points.sub("", text))
