@@ -15,8 +15,9 @@ _MEMBER_HEADER = 60
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SHOFF, _SHNUM = 0x28, 0x3C
-_SYMBOL_TABLE = 2
-_GLOBAL, _WEAK = 1, 2
+_SYMBOL_TABLE, _GROUP = 2, 17
+_VISIBLE = frozenset({1, 2})
+"""Bindings of symbols that other objects can see: global and weak."""
 _HIDDEN = 2
 
 
@@ -37,10 +38,11 @@ class _Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol that other objects can see."""
+    """A symbol that matters to other objects."""
 
     name: str
     is_defined: bool
+    """Or names a group of sections, of which a linker keeps one and drops those of the same name."""
 
 
 def archive_members(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -74,11 +76,11 @@ def _member_name(name: str, long_names: bytes) -> str:
 
 
 def symbols(data: bytes) -> list[Symbol]:
-    """List the symbols of an object that other objects can see, defined in it or not."""
+    """List the symbols of an object that other objects can see, defined in it or not, and names of groups."""
     return [
-        Symbol(_text(data, names.offset + entry[0]), entry[3] != 0)
+        Symbol(_text(data, names.offset + entry[0]), entry[3] != 0 or at in table.groups)
         for table, names in _tables(data)
-        for _, entry in _entries(data, table)
+        for at, entry in _entries(data, table)
     ]
 
 
@@ -101,10 +103,11 @@ def renamed(data: bytes, new_name: Callable[[str], str | None]) -> bytes:
         for at, (name, info, other, *rest) in _entries(data, table):
             new = new_name(_text(data, names.offset + name))
             if new is not None:
-                visibility = (other & ~3) | _HIDDEN
-                made[at : at + _SYMBOL.size] = _SYMBOL.pack(len(strings), info, visibility, *rest)
+                if info >> 4 in _VISIBLE:
+                    other = (other & ~3) | _HIDDEN  # noqa: PLW2901
+                made[at : at + _SYMBOL.size] = _SYMBOL.pack(len(strings), info, other, *rest)
                 strings += new.encode() + b"\0"
-        header = _section_at(data, table.link)
+        header = _section_at(data, table.names)
         made[header : header + _SECTION.size] = _SECTION.pack(
             *names._replace(offset=len(made), size=len(strings))
         )
@@ -112,10 +115,35 @@ def renamed(data: bytes, new_name: Callable[[str], str | None]) -> bytes:
     return bytes(made)
 
 
-def _tables(data: bytes) -> list[tuple[_Section, _Section]]:
+class _Table(NamedTuple):
+    """A symbol table."""
+
+    start: int
+    end: int
+    names: int
+    """Index of the section that holds the names."""
+    groups: frozenset[int]
+    """Offsets of the symbols that name groups, whatever their binding."""
+
+
+def _tables(data: bytes) -> list[tuple[_Table, _Section]]:
     """Give each symbol table and the string table with its names; an object has one."""
     sections = list(_sections(data))
-    return [(section, sections[section.link]) for section in sections if section.type == _SYMBOL_TABLE]
+    return [
+        (_table(index, section, sections), sections[section.link])
+        for index, section in enumerate(sections)
+        if section.type == _SYMBOL_TABLE
+    ]
+
+
+def _table(index: int, section: _Section, sections: list[_Section]) -> _Table:
+    groups = (s.info for s in sections if s.type == _GROUP and s.link == index)
+    return _Table(
+        section.offset,
+        section.offset + section.size,
+        section.link,
+        frozenset(section.offset + number * _SYMBOL.size for number in groups),
+    )
 
 
 def _sections(data: bytes) -> Iterator[_Section]:
@@ -131,11 +159,11 @@ def _section_at(data: bytes, index: int) -> int:
     return int(start) + index * _SECTION.size
 
 
-def _entries(data: bytes, table: _Section) -> Iterator[tuple[int, tuple[int, int, int, int, int, int]]]:
-    """Yield the offset and the fields of each symbol that other objects can see."""
-    for at in range(table.offset, table.offset + table.size, _SYMBOL.size):
+def _entries(data: bytes, table: _Table) -> Iterator[tuple[int, tuple[int, int, int, int, int, int]]]:
+    """Yield the offset and the fields of each symbol that matters to other objects."""
+    for at in range(table.start, table.end, _SYMBOL.size):
         name, info, other, section, value, size = _SYMBOL.unpack_from(data, at)
-        if info >> 4 in {_GLOBAL, _WEAK}:
+        if info >> 4 in _VISIBLE or at in table.groups:
             yield at, (name, info, other, section, value, size)
 
 

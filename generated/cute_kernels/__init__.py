@@ -26,6 +26,7 @@ from . import (
     softmax,
     structures,
 )
+from ._runtime import register_functions
 from ._types import Pointer, Stream, Tensor
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "host",
     "norm",
     "Pointer",
+    "register_functions",
     "softmax",
     "Stream",
     "structures",

@@ -12,6 +12,13 @@ from ._types import Pointer as Pointer
 from ._types import Stream as Stream
 from ._types import Tensor as Tensor
 
+def register_functions() -> None:
+    """Register all functions with tvm-ffi, each under its name behind ``cute_kernels.``.
+
+    Then ``tvm_ffi.get_global_func`` finds them, and so does C++ in this process, which calls them without entering
+    Python.
+    """
+
 __all__ = [
     "attention",
     "device",
@@ -20,6 +27,7 @@ __all__ = [
     "host",
     "norm",
     "Pointer",
+    "register_functions",
     "softmax",
     "Stream",
     "structures",

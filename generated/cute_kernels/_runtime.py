@@ -49,6 +49,15 @@ def _load() -> Any:
 _LIBRARY = _load()
 
 
+def register_functions() -> None:
+    """Register all functions with tvm-ffi, each under its name behind ``cute_kernels.``.
+
+    Then ``tvm_ffi.get_global_func`` finds them, and so does C++ in this process, which calls them without entering
+    Python.
+    """
+    _LIBRARY["cute_kernels__register_functions"]()
+
+
 class NativeFunction(tvm_ffi.Function):  # type: ignore[misc, unused-ignore]
     """A compiled kernel. Calling it goes straight into the library: no Python code runs in between."""
 
@@ -84,7 +93,7 @@ class NativeFamily(NativeFunction):
     """A compiled family: it finds the variant for a call in the library itself."""
 
     @property
-    def variants(self) -> Variants:
+    def variants(self) -> Any:
         """The variants by their labels; the stub of the module types each."""
         return self._variants
 

@@ -138,7 +138,7 @@ class _Attention(_Protocol):
         q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
         out_stride1 and out_stride2 have 64 bits.
         Runs on the current stream of the framework that the tensors come from.
-        Built for sm_90a.
+        Built for sm_80, sm_90a, sm_100a.
         Source: kernels/attention.py
         """
 

@@ -44,7 +44,7 @@ def _gemm_variant(a: Tensor, b: Tensor, c: Tensor, /) -> None:
         "bfloat16_float32_gelu_k": _gemm_variant,
     }
 )
-def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal['none', 'relu', 'gelu'], /) -> None:
+def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal["none", "relu", "gelu"], /) -> None:
     """c = activation(a @ b.T), accumulated in float32.
 
     Parameters
@@ -81,6 +81,6 @@ def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal['none', 'relu', 'g
 
     Sizes: k, s0 and s1 are multiples of 8.
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/gemm.py
     """

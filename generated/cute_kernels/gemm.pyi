@@ -57,7 +57,7 @@ class _Gemm(_Protocol):
         a: Tensor,
         b: Tensor,
         c: Tensor,
-        activation: Literal['none', 'relu', 'gelu'],
+        activation: Literal["none", "relu", "gelu"],
         /,
     ) -> None:
         """c = activation(a @ b.T), accumulated in float32.
@@ -96,7 +96,7 @@ class _Gemm(_Protocol):
 
         Sizes: k, s0 and s1 are multiples of 8.
         Runs on the current stream of the framework that the tensors come from.
-        Built for sm_90a.
+        Built for sm_80, sm_90a, sm_100a.
         Source: kernels/gemm.py
         """
 

@@ -417,7 +417,7 @@ def _host_activate_variant(x: Tensor, out: Tensor, /) -> None:
         "cube_3": _host_activate_variant,
     }
 )
-def host_activate(x: Tensor, kind: Literal['identity', 'square', 'cube'], out: Tensor, /) -> None:
+def host_activate(x: Tensor, kind: Literal["identity", "square", "cube"], out: Tensor, /) -> None:
     """out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
 
     Parameters

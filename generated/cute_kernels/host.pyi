@@ -412,7 +412,7 @@ class _HostActivate(_Protocol):
     def variants(self) -> _HostActivateVariants:
         """The variants by their labels; each is a function of its own."""
 
-    def __call__(self, x: Tensor, kind: Literal['identity', 'square', 'cube'], out: Tensor, /) -> None:
+    def __call__(self, x: Tensor, kind: Literal["identity", "square", "cube"], out: Tensor, /) -> None:
         """out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
 
         Parameters

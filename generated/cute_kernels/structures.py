@@ -83,7 +83,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -102,7 +102,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -119,7 +119,7 @@ def affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -136,7 +136,7 @@ def moving_average(window: tuple[Tensor, float, Literal[8], Literal[True]], out:
         Output; not the same memory as the signal.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -155,7 +155,7 @@ def load(source: Pointer, n: int, out: Tensor, /) -> None:
         Output; if it is shorter than n, as many elements as it has are copied.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -174,7 +174,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor, /) -> None:
         Output, at least as long; not the same memory. What is behind rows * columns is left alone.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -193,7 +193,7 @@ def double_add(x: Tensor, bias: None, out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -212,6 +212,6 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """

@@ -76,7 +76,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -93,7 +93,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -108,7 +108,7 @@ def affine(arguments: tuple[Tensor, float, None], out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -123,7 +123,7 @@ def moving_average(window: tuple[Tensor, float, Literal[8], Literal[True]], out:
         Output; not the same memory as the signal.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -140,7 +140,7 @@ def load(source: Pointer, n: int, out: Tensor, /) -> None:
         Output; if it is shorter than n, as many elements as it has are copied.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -157,7 +157,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor, /) -> None:
         Output, at least as long; not the same memory. What is behind rows * columns is left alone.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -174,7 +174,7 @@ def double_add(x: Tensor, bias: None, out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -191,6 +191,6 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """

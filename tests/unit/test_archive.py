@@ -11,8 +11,13 @@ from stubgen import objects
 from stubgen.archive import make_archive
 from stubgen.toolchain import HostTarget, SystemToolchain, Toolchain, ZigToolchain
 
-SHARED = """
-int shared(void) { return VALUE; }
+# A linker keeps one group of each name, so groups need names of their own, too. The CUDA runtime has such.
+SHARED = r"""
+__asm__(".section .text.grouped,\"axG\",@progbits,group,comdat\n"
+        ".weak grouped\n .hidden grouped\n .type grouped,@function\n"
+        "grouped: mov $VALUE, %eax\n ret\n .text\n");
+int grouped(void);
+int shared(void) { return grouped(); }
 __attribute__((weak)) int weak(void) { return 10 * VALUE; }
 """
 ENTRY = """
@@ -84,7 +89,7 @@ def test_only_what_is_kept_has_a_name_of_its_own(tmp_path: Path, toolchain: Tool
     found = members(archived("first", 1, tmp_path / "first", toolchain))
     assert list(found) == ["entry.o", "libruntime-0-a-name-that-is-longer-than-fits.o"]
     defined = {s.name for symbols in found.values() for s in symbols if s.is_defined}
-    hidden = {f"first__hidden__{name}" for name in ("shared", "weak")}
+    hidden = {f"first__hidden__{name}" for name in ("group", "grouped", "shared", "weak")}
     assert defined == {"first_entry", *hidden}
     used = {s.name for s in found["entry.o"] if not s.is_defined}
     assert {"first__hidden__shared", "first__hidden__weak", "getenv"} <= used

@@ -328,7 +328,7 @@ class TestTuples:
         f = kernel("f", x=VECTOR, gone=constants, outer=outer, plain=plain, empty=TupleSlot(()))
         header = written(tmp_path, module(f, records=records))["lib/k.hpp"]
         assert signature(header, "f") == (
-            "tvm::ffi::TensorView x, const Outer& outer,"
+            "const tvm::ffi::TensorView& x, const Outer& outer,"
             " const tvm::ffi::Tuple<float, tvm::ffi::Tuple<float>>& plain"
         )
         calls = """

@@ -26,7 +26,7 @@ def add_one(a: Tensor, b: Tensor) -> None:
     b : float32, shape (n,), CUDA
         Output; may be the same memory as ``a``.
 
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
 
@@ -45,7 +45,7 @@ def add_constant(a: Tensor, b: Tensor, offset: float = 1.0) -> None:
         What is added to every element.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
 
@@ -64,7 +64,7 @@ def axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor) -> None:
         Output; may be the same memory as an input.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
 
@@ -82,6 +82,6 @@ def scale(x: Tensor, factor: float, stream: Stream) -> None:
     stream : CUDA stream
         Stream to run on.
 
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """

@@ -20,7 +20,7 @@ def add_one(a: Tensor, b: Tensor) -> None:
     b : float32, shape (n,), CUDA
         Output; may be the same memory as ``a``.
 
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
 
@@ -37,7 +37,7 @@ def add_constant(a: Tensor, b: Tensor, offset: float = 1.0) -> None:
         What is added to every element.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
 
@@ -54,7 +54,7 @@ def axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor) -> None:
         Output; may be the same memory as an input.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
 
@@ -70,6 +70,6 @@ def scale(x: Tensor, factor: float, stream: Stream) -> None:
     stream : CUDA stream
         Stream to run on.
 
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """

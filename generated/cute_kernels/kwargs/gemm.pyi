@@ -14,7 +14,7 @@ __all__ = [
     "gemm",
 ]
 
-def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal['none', 'relu', 'gelu']) -> None:
+def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal["none", "relu", "gelu"]) -> None:
     """c = activation(a @ b.T), accumulated in float32.
 
     Parameters
@@ -51,6 +51,6 @@ def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal['none', 'relu', 'g
 
     Sizes: k, s0 and s1 are multiples of 8.
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/gemm.py
     """

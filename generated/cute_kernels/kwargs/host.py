@@ -351,7 +351,7 @@ def host_scale_add(
 
 
 @_keywords(_positional.host_activate)
-def host_activate(x: Tensor, kind: Literal['identity', 'square', 'cube'], out: Tensor) -> None:
+def host_activate(x: Tensor, kind: Literal["identity", "square", "cube"], out: Tensor) -> None:
     """out[i] = the sum of the activation of row i, the columns weighted 1, 2, 3, ...
 
     Parameters

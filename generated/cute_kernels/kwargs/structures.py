@@ -41,7 +41,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -60,7 +60,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -77,7 +77,7 @@ def affine(arguments: Affine, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -94,7 +94,7 @@ def moving_average(window: Window, out: Tensor) -> None:
         Output; not the same memory as the signal.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -113,7 +113,7 @@ def load(source: Pointer | Tensor, n: int, out: Tensor) -> None:
         Output; if it is shorter than n, as many elements as it has are copied.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -132,7 +132,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor) -> None:
         Output, at least as long; not the same memory. What is behind rows * columns is left alone.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -151,7 +151,7 @@ def double_add(x: Tensor, bias: None, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -170,6 +170,6 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """

@@ -36,7 +36,7 @@ def lerp(ends: tuple[Tensor, Tensor], weight: float, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -53,7 +53,7 @@ def polynomial(x: Tensor, coefficients: tuple[Tensor, Tensor, Tensor], out: Tens
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -68,7 +68,7 @@ def affine(arguments: Affine, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -83,7 +83,7 @@ def moving_average(window: Window, out: Tensor) -> None:
         Output; not the same memory as the signal.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -100,7 +100,7 @@ def load(source: Pointer | Tensor, n: int, out: Tensor) -> None:
         Output; if it is shorter than n, as many elements as it has are copied.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -117,7 +117,7 @@ def transpose(shape: tuple[int, int], x: Tensor, out: Tensor) -> None:
         Output, at least as long; not the same memory. What is behind rows * columns is left alone.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -134,7 +134,7 @@ def double_add(x: Tensor, bias: None, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """
 
@@ -151,6 +151,6 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor) -> None:
         Output.
 
     Runs on the current stream of the framework that the tensors come from.
-    Built for sm_90a.
+    Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
     """

@@ -107,7 +107,7 @@ int __tvm_ffi_cute_kernels__attention__bfloat16_128_true_true(
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention(
     const DLTensor* q,
@@ -150,7 +150,7 @@ static inline int cute_kernels_attention(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_64_false_false(
     const DLTensor* q,
@@ -193,7 +193,7 @@ static inline int cute_kernels_attention__float16_64_false_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_64_false_true(
     const DLTensor* q,
@@ -235,7 +235,7 @@ static inline int cute_kernels_attention__float16_64_false_true(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_64_true_false(
     const DLTensor* q,
@@ -278,7 +278,7 @@ static inline int cute_kernels_attention__float16_64_true_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_64_true_true(
     const DLTensor* q,
@@ -320,7 +320,7 @@ static inline int cute_kernels_attention__float16_64_true_true(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_128_false_false(
     const DLTensor* q,
@@ -363,7 +363,7 @@ static inline int cute_kernels_attention__float16_128_false_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_128_false_true(
     const DLTensor* q,
@@ -405,7 +405,7 @@ static inline int cute_kernels_attention__float16_128_false_true(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_128_true_false(
     const DLTensor* q,
@@ -448,7 +448,7 @@ static inline int cute_kernels_attention__float16_128_true_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__float16_128_true_true(
     const DLTensor* q,
@@ -490,7 +490,7 @@ static inline int cute_kernels_attention__float16_128_true_true(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_64_false_false(
     const DLTensor* q,
@@ -533,7 +533,7 @@ static inline int cute_kernels_attention__bfloat16_64_false_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_64_false_true(
     const DLTensor* q,
@@ -575,7 +575,7 @@ static inline int cute_kernels_attention__bfloat16_64_false_true(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_64_true_false(
     const DLTensor* q,
@@ -618,7 +618,7 @@ static inline int cute_kernels_attention__bfloat16_64_true_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_64_true_true(
     const DLTensor* q,
@@ -660,7 +660,7 @@ static inline int cute_kernels_attention__bfloat16_64_true_true(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_128_false_false(
     const DLTensor* q,
@@ -703,7 +703,7 @@ static inline int cute_kernels_attention__bfloat16_128_false_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_128_false_true(
     const DLTensor* q,
@@ -745,7 +745,7 @@ static inline int cute_kernels_attention__bfloat16_128_false_true(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_128_true_false(
     const DLTensor* q,
@@ -788,7 +788,7 @@ static inline int cute_kernels_attention__bfloat16_128_true_false(
 /// out_stride1 and out_stride2 have 64 bits.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 static inline int cute_kernels_attention__bfloat16_128_true_true(
     const DLTensor* q,

@@ -110,13 +110,13 @@ namespace cute_kernels {
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
 inline void attention(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     tvm::ffi::Optional<tvm::ffi::TensorView> lse,
     float scale,
     bool causal) {
@@ -127,10 +127,10 @@ inline void attention(
 /// The same with the choice made when this is compiled.
 template <bool causal>
 inline void attention(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     tvm::ffi::Optional<tvm::ffi::TensorView> lse,
     float scale) {
   constexpr TVMFFISafeCallType entry =
@@ -155,10 +155,10 @@ namespace attention_variants {
 /// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void float16_64_false_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_64_false_false, q, k, v, out, nullptr,
@@ -174,11 +174,11 @@ inline void float16_64_false_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void float16_64_false_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_64_false_true, q, k, v, out, lse, scale);
@@ -192,10 +192,10 @@ inline void float16_64_false_true(
 /// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void float16_64_true_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_64_true_false, q, k, v, out, nullptr,
@@ -211,11 +211,11 @@ inline void float16_64_true_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void float16_64_true_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_64_true_true, q, k, v, out, lse, scale);
@@ -229,10 +229,10 @@ inline void float16_64_true_true(
 /// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void float16_128_false_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_128_false_false, q, k, v, out, nullptr,
@@ -248,11 +248,11 @@ inline void float16_128_false_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void float16_128_false_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_128_false_true, q, k, v, out, lse, scale);
@@ -266,10 +266,10 @@ inline void float16_128_false_true(
 /// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void float16_128_true_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_128_true_false, q, k, v, out, nullptr,
@@ -285,11 +285,11 @@ inline void float16_128_true_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void float16_128_true_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__float16_128_true_true, q, k, v, out, lse, scale);
@@ -303,10 +303,10 @@ inline void float16_128_true_true(
 /// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void bfloat16_64_false_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_false, q, k, v, out, nullptr,
@@ -322,11 +322,11 @@ inline void bfloat16_64_false_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void bfloat16_64_false_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_true, q, k, v, out, lse, scale);
@@ -340,10 +340,10 @@ inline void bfloat16_64_false_true(
 /// (batch, seqlen_q, heads, 64), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void bfloat16_64_true_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_false, q, k, v, out, nullptr,
@@ -359,11 +359,11 @@ inline void bfloat16_64_true_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void bfloat16_64_true_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_true, q, k, v, out, lse, scale);
@@ -377,10 +377,10 @@ inline void bfloat16_64_true_true(
 /// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void bfloat16_128_false_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_false, q, k, v, out, nullptr,
@@ -396,11 +396,11 @@ inline void bfloat16_128_false_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void bfloat16_128_false_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_true, q, k, v, out, lse,
@@ -415,10 +415,10 @@ inline void bfloat16_128_false_true(
 /// (batch, seqlen_q, heads, 128), strides (out_stride0, out_stride1, out_stride2, 1), CUDA, 16-byte
 /// aligned; lse: None; scale: float32.
 inline void bfloat16_128_true_false(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_false, q, k, v, out, nullptr,
@@ -434,11 +434,11 @@ inline void bfloat16_128_true_false(
 /// aligned; lse: float32, shape (batch, heads, seqlen_q), strides (s12, s13, 1), CUDA; scale:
 /// float32.
 inline void bfloat16_128_true_true(
-    tvm::ffi::TensorView q,
-    tvm::ffi::TensorView k,
-    tvm::ffi::TensorView v,
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView lse,
+    const tvm::ffi::TensorView& q,
+    const tvm::ffi::TensorView& k,
+    const tvm::ffi::TensorView& v,
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_true, q, k, v, out, lse, scale);

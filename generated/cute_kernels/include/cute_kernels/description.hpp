@@ -88,7 +88,7 @@ inline constexpr Extent strides0[] = {{1, {}, 1}};
 inline constexpr Parameter parameters[] = {
     {"out", Kind::tensor, "int32", {shape0, 1}, {strides0, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace add_one {
@@ -100,7 +100,7 @@ inline constexpr Parameter parameters[] = {
     {"a", Kind::tensor, "float32", {shape0, 1}, {strides0, 1}, "cuda", 4},
     {"b", Kind::tensor, "float32", {shape1, 1}, {strides1, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace add_constant {
@@ -113,7 +113,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float32", {shape1, 1}, {strides1, 1}, "cuda", 4},
     {"offset", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace axpby {
@@ -130,7 +130,7 @@ inline constexpr Parameter parameters[] = {
     {"y", Kind::tensor, "float32", {shape3, 1}, {strides3, 1}, "cuda", 4},
     {"out", Kind::tensor, "float32", {shape4, 1}, {strides4, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace scale {
@@ -141,7 +141,7 @@ inline constexpr Parameter parameters[] = {
     {"factor", Kind::floating, "float32", {}, {}, "", 1},
     {"stream", Kind::stream, "", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace host_add_constant {
@@ -360,7 +360,7 @@ inline constexpr Parameter parameters[] = {
     {"weight", Kind::floating, "float32", {}, {}, "", 1},
     {"out", Kind::tensor, "float32", {shape2, 1}, {strides2, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace polynomial {
@@ -373,7 +373,7 @@ inline constexpr Parameter parameters[] = {
     {"coefficients", Kind::tuple, "", {}, {}, "", 1},
     {"out", Kind::tensor, "float32", {shape2, 1}, {strides2, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace affine {
@@ -383,7 +383,7 @@ inline constexpr Parameter parameters[] = {
     {"arguments", Kind::tuple, "", {}, {}, "", 1},
     {"out", Kind::tensor, "float32", {shape1, 1}, {strides1, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace moving_average {
@@ -393,7 +393,7 @@ inline constexpr Parameter parameters[] = {
     {"window", Kind::tuple, "", {}, {}, "", 1},
     {"out", Kind::tensor, "float32", {shape1, 1}, {strides1, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace load {
@@ -404,7 +404,7 @@ inline constexpr Parameter parameters[] = {
     {"n", Kind::integer, "int32", {}, {}, "", 1},
     {"out", Kind::tensor, "float32", {shape2, 1}, {strides2, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace transpose {
@@ -418,7 +418,7 @@ inline constexpr Parameter parameters[] = {
     {"x", Kind::tensor, "float32", {shape1, 1}, {strides1, 1}, "cuda", 4},
     {"out", Kind::tensor, "float32", {shape2, 1}, {strides2, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace double_add {
@@ -431,7 +431,7 @@ inline constexpr Parameter parameters[] = {
     {"bias", Kind::none, "", {}, {}, "", 1},
     {"out", Kind::tensor, "float32", {shape2, 1}, {strides2, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace double_add_given {
@@ -446,7 +446,7 @@ inline constexpr Parameter parameters[] = {
     {"bias", Kind::tensor, "float32", {shape1, 1}, {strides1, 1}, "cuda", 4},
     {"out", Kind::tensor, "float32", {shape2, 1}, {strides2, 1}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_64_false_false {
@@ -466,7 +466,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_64_false_true {
@@ -488,7 +488,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_64_true_false {
@@ -508,7 +508,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_64_true_true {
@@ -530,7 +530,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_128_false_false {
@@ -550,7 +550,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_128_false_true {
@@ -572,7 +572,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_128_true_false {
@@ -592,7 +592,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__float16_128_true_true {
@@ -614,7 +614,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_64_false_false {
@@ -634,7 +634,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_64_false_true {
@@ -656,7 +656,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_64_true_false {
@@ -676,7 +676,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_64_true_true {
@@ -698,7 +698,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_128_false_false {
@@ -718,7 +718,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_128_false_true {
@@ -740,7 +740,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_128_true_false {
@@ -760,7 +760,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::none, "", {}, {}, "", 1},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace attention__bfloat16_128_true_true {
@@ -782,7 +782,7 @@ inline constexpr Parameter parameters[] = {
     {"lse", Kind::tensor, "float32", {shape4, 3}, {strides4, 3}, "cuda", 4},
     {"scale", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float16_none_k {
@@ -797,7 +797,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float16_none_n {
@@ -812,7 +812,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float16_relu_k {
@@ -827,7 +827,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float16_relu_n {
@@ -842,7 +842,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float16_gelu_k {
@@ -857,7 +857,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float16_gelu_n {
@@ -872,7 +872,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float32_none_k {
@@ -887,7 +887,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float32_relu_k {
@@ -902,7 +902,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__float16_float32_gelu_k {
@@ -917,7 +917,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "float16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_bfloat16_none_k {
@@ -932,7 +932,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_bfloat16_none_n {
@@ -947,7 +947,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_bfloat16_relu_k {
@@ -962,7 +962,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_bfloat16_relu_n {
@@ -977,7 +977,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_bfloat16_gelu_k {
@@ -992,7 +992,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_bfloat16_gelu_n {
@@ -1007,7 +1007,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 2},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_float32_none_k {
@@ -1022,7 +1022,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_float32_relu_k {
@@ -1037,7 +1037,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace gemm__bfloat16_float32_gelu_k {
@@ -1052,7 +1052,7 @@ inline constexpr Parameter parameters[] = {
     {"b", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
     {"c", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 4},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace host_row_sums__float32_2 {
@@ -1312,7 +1312,7 @@ inline constexpr Parameter parameters[] = {
     {"out", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 16},
     {"eps", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace rmsnorm__float16_4096 {
@@ -1328,7 +1328,7 @@ inline constexpr Parameter parameters[] = {
     {"out", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 16},
     {"eps", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace rmsnorm__float16_8192 {
@@ -1344,7 +1344,7 @@ inline constexpr Parameter parameters[] = {
     {"out", Kind::tensor, "float16", {shape2, 2}, {strides2, 2}, "cuda", 16},
     {"eps", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace rmsnorm__bfloat16_1024 {
@@ -1360,7 +1360,7 @@ inline constexpr Parameter parameters[] = {
     {"out", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 16},
     {"eps", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace rmsnorm__bfloat16_4096 {
@@ -1376,7 +1376,7 @@ inline constexpr Parameter parameters[] = {
     {"out", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 16},
     {"eps", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace rmsnorm__bfloat16_8192 {
@@ -1392,7 +1392,7 @@ inline constexpr Parameter parameters[] = {
     {"out", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 16},
     {"eps", Kind::floating, "float32", {}, {}, "", 1},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace softmax__float32_1024 {
@@ -1404,7 +1404,7 @@ inline constexpr Parameter parameters[] = {
     {"x", Kind::tensor, "float32", {shape0, 2}, {strides0, 2}, "cuda", 16},
     {"out", Kind::tensor, "float32", {shape1, 2}, {strides1, 2}, "cuda", 16},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace softmax__float32_4096 {
@@ -1416,7 +1416,7 @@ inline constexpr Parameter parameters[] = {
     {"x", Kind::tensor, "float32", {shape0, 2}, {strides0, 2}, "cuda", 16},
     {"out", Kind::tensor, "float32", {shape1, 2}, {strides1, 2}, "cuda", 16},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace softmax__float32_8192 {
@@ -1428,7 +1428,7 @@ inline constexpr Parameter parameters[] = {
     {"x", Kind::tensor, "float32", {shape0, 2}, {strides0, 2}, "cuda", 16},
     {"out", Kind::tensor, "float32", {shape1, 2}, {strides1, 2}, "cuda", 16},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace softmax__bfloat16_1024 {
@@ -1440,7 +1440,7 @@ inline constexpr Parameter parameters[] = {
     {"x", Kind::tensor, "bfloat16", {shape0, 2}, {strides0, 2}, "cuda", 16},
     {"out", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace softmax__bfloat16_4096 {
@@ -1452,7 +1452,7 @@ inline constexpr Parameter parameters[] = {
     {"x", Kind::tensor, "bfloat16", {shape0, 2}, {strides0, 2}, "cuda", 16},
     {"out", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 namespace softmax__bfloat16_8192 {
@@ -1464,47 +1464,47 @@ inline constexpr Parameter parameters[] = {
     {"x", Kind::tensor, "bfloat16", {shape0, 2}, {strides0, 2}, "cuda", 16},
     {"out", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
 };
-inline constexpr std::string_view archs[] = {"sm_90a"};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
 inline constexpr Kernel attention_variants[] = {
-    {"float16_64_false_false", {attention__float16_64_false_false::parameters, 6}, {attention__float16_64_false_false::archs, 1}},
-    {"float16_64_false_true", {attention__float16_64_false_true::parameters, 6}, {attention__float16_64_false_true::archs, 1}},
-    {"float16_64_true_false", {attention__float16_64_true_false::parameters, 6}, {attention__float16_64_true_false::archs, 1}},
-    {"float16_64_true_true", {attention__float16_64_true_true::parameters, 6}, {attention__float16_64_true_true::archs, 1}},
-    {"float16_128_false_false", {attention__float16_128_false_false::parameters, 6}, {attention__float16_128_false_false::archs, 1}},
-    {"float16_128_false_true", {attention__float16_128_false_true::parameters, 6}, {attention__float16_128_false_true::archs, 1}},
-    {"float16_128_true_false", {attention__float16_128_true_false::parameters, 6}, {attention__float16_128_true_false::archs, 1}},
-    {"float16_128_true_true", {attention__float16_128_true_true::parameters, 6}, {attention__float16_128_true_true::archs, 1}},
-    {"bfloat16_64_false_false", {attention__bfloat16_64_false_false::parameters, 6}, {attention__bfloat16_64_false_false::archs, 1}},
-    {"bfloat16_64_false_true", {attention__bfloat16_64_false_true::parameters, 6}, {attention__bfloat16_64_false_true::archs, 1}},
-    {"bfloat16_64_true_false", {attention__bfloat16_64_true_false::parameters, 6}, {attention__bfloat16_64_true_false::archs, 1}},
-    {"bfloat16_64_true_true", {attention__bfloat16_64_true_true::parameters, 6}, {attention__bfloat16_64_true_true::archs, 1}},
-    {"bfloat16_128_false_false", {attention__bfloat16_128_false_false::parameters, 6}, {attention__bfloat16_128_false_false::archs, 1}},
-    {"bfloat16_128_false_true", {attention__bfloat16_128_false_true::parameters, 6}, {attention__bfloat16_128_false_true::archs, 1}},
-    {"bfloat16_128_true_false", {attention__bfloat16_128_true_false::parameters, 6}, {attention__bfloat16_128_true_false::archs, 1}},
-    {"bfloat16_128_true_true", {attention__bfloat16_128_true_true::parameters, 6}, {attention__bfloat16_128_true_true::archs, 1}},
+    {"float16_64_false_false", {attention__float16_64_false_false::parameters, 6}, {attention__float16_64_false_false::archs, 3}},
+    {"float16_64_false_true", {attention__float16_64_false_true::parameters, 6}, {attention__float16_64_false_true::archs, 3}},
+    {"float16_64_true_false", {attention__float16_64_true_false::parameters, 6}, {attention__float16_64_true_false::archs, 3}},
+    {"float16_64_true_true", {attention__float16_64_true_true::parameters, 6}, {attention__float16_64_true_true::archs, 3}},
+    {"float16_128_false_false", {attention__float16_128_false_false::parameters, 6}, {attention__float16_128_false_false::archs, 3}},
+    {"float16_128_false_true", {attention__float16_128_false_true::parameters, 6}, {attention__float16_128_false_true::archs, 3}},
+    {"float16_128_true_false", {attention__float16_128_true_false::parameters, 6}, {attention__float16_128_true_false::archs, 3}},
+    {"float16_128_true_true", {attention__float16_128_true_true::parameters, 6}, {attention__float16_128_true_true::archs, 3}},
+    {"bfloat16_64_false_false", {attention__bfloat16_64_false_false::parameters, 6}, {attention__bfloat16_64_false_false::archs, 3}},
+    {"bfloat16_64_false_true", {attention__bfloat16_64_false_true::parameters, 6}, {attention__bfloat16_64_false_true::archs, 3}},
+    {"bfloat16_64_true_false", {attention__bfloat16_64_true_false::parameters, 6}, {attention__bfloat16_64_true_false::archs, 3}},
+    {"bfloat16_64_true_true", {attention__bfloat16_64_true_true::parameters, 6}, {attention__bfloat16_64_true_true::archs, 3}},
+    {"bfloat16_128_false_false", {attention__bfloat16_128_false_false::parameters, 6}, {attention__bfloat16_128_false_false::archs, 3}},
+    {"bfloat16_128_false_true", {attention__bfloat16_128_false_true::parameters, 6}, {attention__bfloat16_128_false_true::archs, 3}},
+    {"bfloat16_128_true_false", {attention__bfloat16_128_true_false::parameters, 6}, {attention__bfloat16_128_true_false::archs, 3}},
+    {"bfloat16_128_true_true", {attention__bfloat16_128_true_true::parameters, 6}, {attention__bfloat16_128_true_true::archs, 3}},
 };
 
 inline constexpr Kernel gemm_variants[] = {
-    {"float16_float16_none_k", {gemm__float16_float16_none_k::parameters, 3}, {gemm__float16_float16_none_k::archs, 1}},
-    {"float16_float16_none_n", {gemm__float16_float16_none_n::parameters, 3}, {gemm__float16_float16_none_n::archs, 1}},
-    {"float16_float16_relu_k", {gemm__float16_float16_relu_k::parameters, 3}, {gemm__float16_float16_relu_k::archs, 1}},
-    {"float16_float16_relu_n", {gemm__float16_float16_relu_n::parameters, 3}, {gemm__float16_float16_relu_n::archs, 1}},
-    {"float16_float16_gelu_k", {gemm__float16_float16_gelu_k::parameters, 3}, {gemm__float16_float16_gelu_k::archs, 1}},
-    {"float16_float16_gelu_n", {gemm__float16_float16_gelu_n::parameters, 3}, {gemm__float16_float16_gelu_n::archs, 1}},
-    {"float16_float32_none_k", {gemm__float16_float32_none_k::parameters, 3}, {gemm__float16_float32_none_k::archs, 1}},
-    {"float16_float32_relu_k", {gemm__float16_float32_relu_k::parameters, 3}, {gemm__float16_float32_relu_k::archs, 1}},
-    {"float16_float32_gelu_k", {gemm__float16_float32_gelu_k::parameters, 3}, {gemm__float16_float32_gelu_k::archs, 1}},
-    {"bfloat16_bfloat16_none_k", {gemm__bfloat16_bfloat16_none_k::parameters, 3}, {gemm__bfloat16_bfloat16_none_k::archs, 1}},
-    {"bfloat16_bfloat16_none_n", {gemm__bfloat16_bfloat16_none_n::parameters, 3}, {gemm__bfloat16_bfloat16_none_n::archs, 1}},
-    {"bfloat16_bfloat16_relu_k", {gemm__bfloat16_bfloat16_relu_k::parameters, 3}, {gemm__bfloat16_bfloat16_relu_k::archs, 1}},
-    {"bfloat16_bfloat16_relu_n", {gemm__bfloat16_bfloat16_relu_n::parameters, 3}, {gemm__bfloat16_bfloat16_relu_n::archs, 1}},
-    {"bfloat16_bfloat16_gelu_k", {gemm__bfloat16_bfloat16_gelu_k::parameters, 3}, {gemm__bfloat16_bfloat16_gelu_k::archs, 1}},
-    {"bfloat16_bfloat16_gelu_n", {gemm__bfloat16_bfloat16_gelu_n::parameters, 3}, {gemm__bfloat16_bfloat16_gelu_n::archs, 1}},
-    {"bfloat16_float32_none_k", {gemm__bfloat16_float32_none_k::parameters, 3}, {gemm__bfloat16_float32_none_k::archs, 1}},
-    {"bfloat16_float32_relu_k", {gemm__bfloat16_float32_relu_k::parameters, 3}, {gemm__bfloat16_float32_relu_k::archs, 1}},
-    {"bfloat16_float32_gelu_k", {gemm__bfloat16_float32_gelu_k::parameters, 3}, {gemm__bfloat16_float32_gelu_k::archs, 1}},
+    {"float16_float16_none_k", {gemm__float16_float16_none_k::parameters, 3}, {gemm__float16_float16_none_k::archs, 3}},
+    {"float16_float16_none_n", {gemm__float16_float16_none_n::parameters, 3}, {gemm__float16_float16_none_n::archs, 3}},
+    {"float16_float16_relu_k", {gemm__float16_float16_relu_k::parameters, 3}, {gemm__float16_float16_relu_k::archs, 3}},
+    {"float16_float16_relu_n", {gemm__float16_float16_relu_n::parameters, 3}, {gemm__float16_float16_relu_n::archs, 3}},
+    {"float16_float16_gelu_k", {gemm__float16_float16_gelu_k::parameters, 3}, {gemm__float16_float16_gelu_k::archs, 3}},
+    {"float16_float16_gelu_n", {gemm__float16_float16_gelu_n::parameters, 3}, {gemm__float16_float16_gelu_n::archs, 3}},
+    {"float16_float32_none_k", {gemm__float16_float32_none_k::parameters, 3}, {gemm__float16_float32_none_k::archs, 3}},
+    {"float16_float32_relu_k", {gemm__float16_float32_relu_k::parameters, 3}, {gemm__float16_float32_relu_k::archs, 3}},
+    {"float16_float32_gelu_k", {gemm__float16_float32_gelu_k::parameters, 3}, {gemm__float16_float32_gelu_k::archs, 3}},
+    {"bfloat16_bfloat16_none_k", {gemm__bfloat16_bfloat16_none_k::parameters, 3}, {gemm__bfloat16_bfloat16_none_k::archs, 3}},
+    {"bfloat16_bfloat16_none_n", {gemm__bfloat16_bfloat16_none_n::parameters, 3}, {gemm__bfloat16_bfloat16_none_n::archs, 3}},
+    {"bfloat16_bfloat16_relu_k", {gemm__bfloat16_bfloat16_relu_k::parameters, 3}, {gemm__bfloat16_bfloat16_relu_k::archs, 3}},
+    {"bfloat16_bfloat16_relu_n", {gemm__bfloat16_bfloat16_relu_n::parameters, 3}, {gemm__bfloat16_bfloat16_relu_n::archs, 3}},
+    {"bfloat16_bfloat16_gelu_k", {gemm__bfloat16_bfloat16_gelu_k::parameters, 3}, {gemm__bfloat16_bfloat16_gelu_k::archs, 3}},
+    {"bfloat16_bfloat16_gelu_n", {gemm__bfloat16_bfloat16_gelu_n::parameters, 3}, {gemm__bfloat16_bfloat16_gelu_n::archs, 3}},
+    {"bfloat16_float32_none_k", {gemm__bfloat16_float32_none_k::parameters, 3}, {gemm__bfloat16_float32_none_k::archs, 3}},
+    {"bfloat16_float32_relu_k", {gemm__bfloat16_float32_relu_k::parameters, 3}, {gemm__bfloat16_float32_relu_k::archs, 3}},
+    {"bfloat16_float32_gelu_k", {gemm__bfloat16_float32_gelu_k::parameters, 3}, {gemm__bfloat16_float32_gelu_k::archs, 3}},
 };
 
 inline constexpr Kernel host_row_sums_variants[] = {
@@ -1537,34 +1537,34 @@ inline constexpr Kernel host_activate_variants[] = {
 };
 
 inline constexpr Kernel rmsnorm_variants[] = {
-    {"float16_1024", {rmsnorm__float16_1024::parameters, 4}, {rmsnorm__float16_1024::archs, 1}},
-    {"float16_4096", {rmsnorm__float16_4096::parameters, 4}, {rmsnorm__float16_4096::archs, 1}},
-    {"float16_8192", {rmsnorm__float16_8192::parameters, 4}, {rmsnorm__float16_8192::archs, 1}},
-    {"bfloat16_1024", {rmsnorm__bfloat16_1024::parameters, 4}, {rmsnorm__bfloat16_1024::archs, 1}},
-    {"bfloat16_4096", {rmsnorm__bfloat16_4096::parameters, 4}, {rmsnorm__bfloat16_4096::archs, 1}},
-    {"bfloat16_8192", {rmsnorm__bfloat16_8192::parameters, 4}, {rmsnorm__bfloat16_8192::archs, 1}},
+    {"float16_1024", {rmsnorm__float16_1024::parameters, 4}, {rmsnorm__float16_1024::archs, 3}},
+    {"float16_4096", {rmsnorm__float16_4096::parameters, 4}, {rmsnorm__float16_4096::archs, 3}},
+    {"float16_8192", {rmsnorm__float16_8192::parameters, 4}, {rmsnorm__float16_8192::archs, 3}},
+    {"bfloat16_1024", {rmsnorm__bfloat16_1024::parameters, 4}, {rmsnorm__bfloat16_1024::archs, 3}},
+    {"bfloat16_4096", {rmsnorm__bfloat16_4096::parameters, 4}, {rmsnorm__bfloat16_4096::archs, 3}},
+    {"bfloat16_8192", {rmsnorm__bfloat16_8192::parameters, 4}, {rmsnorm__bfloat16_8192::archs, 3}},
 };
 
 inline constexpr Kernel softmax_variants[] = {
-    {"float32_1024", {softmax__float32_1024::parameters, 2}, {softmax__float32_1024::archs, 1}},
-    {"float32_4096", {softmax__float32_4096::parameters, 2}, {softmax__float32_4096::archs, 1}},
-    {"float32_8192", {softmax__float32_8192::parameters, 2}, {softmax__float32_8192::archs, 1}},
-    {"bfloat16_1024", {softmax__bfloat16_1024::parameters, 2}, {softmax__bfloat16_1024::archs, 1}},
-    {"bfloat16_4096", {softmax__bfloat16_4096::parameters, 2}, {softmax__bfloat16_4096::archs, 1}},
-    {"bfloat16_8192", {softmax__bfloat16_8192::parameters, 2}, {softmax__bfloat16_8192::archs, 1}},
+    {"float32_1024", {softmax__float32_1024::parameters, 2}, {softmax__float32_1024::archs, 3}},
+    {"float32_4096", {softmax__float32_4096::parameters, 2}, {softmax__float32_4096::archs, 3}},
+    {"float32_8192", {softmax__float32_8192::parameters, 2}, {softmax__float32_8192::archs, 3}},
+    {"bfloat16_1024", {softmax__bfloat16_1024::parameters, 2}, {softmax__bfloat16_1024::archs, 3}},
+    {"bfloat16_4096", {softmax__bfloat16_4096::parameters, 2}, {softmax__bfloat16_4096::archs, 3}},
+    {"bfloat16_8192", {softmax__bfloat16_8192::parameters, 2}, {softmax__bfloat16_8192::archs, 3}},
 };
 
 }  // namespace detail
 
-inline constexpr Kernel built_for = {"built_for", {detail::built_for::parameters, 1}, {detail::built_for::archs, 1}};
+inline constexpr Kernel built_for = {"built_for", {detail::built_for::parameters, 1}, {detail::built_for::archs, 3}};
 
-inline constexpr Kernel add_one = {"add_one", {detail::add_one::parameters, 2}, {detail::add_one::archs, 1}};
+inline constexpr Kernel add_one = {"add_one", {detail::add_one::parameters, 2}, {detail::add_one::archs, 3}};
 
-inline constexpr Kernel add_constant = {"add_constant", {detail::add_constant::parameters, 3}, {detail::add_constant::archs, 1}};
+inline constexpr Kernel add_constant = {"add_constant", {detail::add_constant::parameters, 3}, {detail::add_constant::archs, 3}};
 
-inline constexpr Kernel axpby = {"axpby", {detail::axpby::parameters, 5}, {detail::axpby::archs, 1}};
+inline constexpr Kernel axpby = {"axpby", {detail::axpby::parameters, 5}, {detail::axpby::archs, 3}};
 
-inline constexpr Kernel scale = {"scale", {detail::scale::parameters, 3}, {detail::scale::archs, 1}};
+inline constexpr Kernel scale = {"scale", {detail::scale::parameters, 3}, {detail::scale::archs, 3}};
 
 inline constexpr Kernel host_add_constant = {"host_add_constant", {detail::host_add_constant::parameters, 3}, {}};
 
@@ -1600,21 +1600,21 @@ inline constexpr Kernel host_bias_given = {"host_bias_given", {detail::host_bias
 
 inline constexpr Kernel host_polynomial = {"host_polynomial", {detail::host_polynomial::parameters, 2}, {}};
 
-inline constexpr Kernel lerp = {"lerp", {detail::lerp::parameters, 3}, {detail::lerp::archs, 1}};
+inline constexpr Kernel lerp = {"lerp", {detail::lerp::parameters, 3}, {detail::lerp::archs, 3}};
 
-inline constexpr Kernel polynomial = {"polynomial", {detail::polynomial::parameters, 3}, {detail::polynomial::archs, 1}};
+inline constexpr Kernel polynomial = {"polynomial", {detail::polynomial::parameters, 3}, {detail::polynomial::archs, 3}};
 
-inline constexpr Kernel affine = {"affine", {detail::affine::parameters, 2}, {detail::affine::archs, 1}};
+inline constexpr Kernel affine = {"affine", {detail::affine::parameters, 2}, {detail::affine::archs, 3}};
 
-inline constexpr Kernel moving_average = {"moving_average", {detail::moving_average::parameters, 2}, {detail::moving_average::archs, 1}};
+inline constexpr Kernel moving_average = {"moving_average", {detail::moving_average::parameters, 2}, {detail::moving_average::archs, 3}};
 
-inline constexpr Kernel load = {"load", {detail::load::parameters, 3}, {detail::load::archs, 1}};
+inline constexpr Kernel load = {"load", {detail::load::parameters, 3}, {detail::load::archs, 3}};
 
-inline constexpr Kernel transpose = {"transpose", {detail::transpose::parameters, 3}, {detail::transpose::archs, 1}};
+inline constexpr Kernel transpose = {"transpose", {detail::transpose::parameters, 3}, {detail::transpose::archs, 3}};
 
-inline constexpr Kernel double_add = {"double_add", {detail::double_add::parameters, 3}, {detail::double_add::archs, 1}};
+inline constexpr Kernel double_add = {"double_add", {detail::double_add::parameters, 3}, {detail::double_add::archs, 3}};
 
-inline constexpr Kernel double_add_given = {"double_add_given", {detail::double_add_given::parameters, 3}, {detail::double_add_given::archs, 1}};
+inline constexpr Kernel double_add_given = {"double_add_given", {detail::double_add_given::parameters, 3}, {detail::double_add_given::archs, 3}};
 
 inline constexpr Family attention = {"attention", {detail::attention_variants, 16}};
 

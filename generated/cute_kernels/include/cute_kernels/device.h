@@ -25,9 +25,9 @@ int __tvm_ffi_cute_kernels__built_for(void*, const TVMFFIAny*, int32_t, TVMFFIAn
 ///
 /// @param out int32, shape (1,), CUDA. Output; one number.
 ///
-/// Compiled with capability=90.
+/// Compiled with capability=(by architecture).
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/device.py
 static inline int cute_kernels_built_for(const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(out)};

@@ -23,11 +23,11 @@ namespace cute_kernels {
 ///
 /// @param out int32, shape (1,), CUDA. Output; one number.
 ///
-/// Compiled with capability=90.
+/// Compiled with capability=(by architecture).
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/device.py
-inline void built_for(tvm::ffi::TensorView out) {
+inline void built_for(const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__built_for, out);
 }
 

@@ -29,7 +29,7 @@ int __tvm_ffi_cute_kernels__scale(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 /// @param a float32, shape (n,), CUDA. Input.
 /// @param b float32, shape (n,), CUDA. Output; may be the same memory as `a`.
 ///
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 static inline int cute_kernels_add_one(const DLTensor* a, const DLTensor* b) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(a), cute_kernels__tensor(b)};
@@ -43,7 +43,7 @@ static inline int cute_kernels_add_one(const DLTensor* a, const DLTensor* b) {
 /// @param offset float32. What is added to every element.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 static inline int cute_kernels_add_constant(const DLTensor* a, const DLTensor* b, float offset) {
   const TVMFFIAny ffi_arguments[] = {
@@ -63,7 +63,7 @@ static inline int cute_kernels_add_constant(const DLTensor* a, const DLTensor* b
 /// @param out   float32, shape (n,), CUDA. Output; may be the same memory as an input.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 static inline int cute_kernels_axpby(
     float alpha,
@@ -87,7 +87,7 @@ static inline int cute_kernels_axpby(
 /// @param factor float32. What every element is multiplied by.
 /// @param stream CUDA stream. Stream to run on.
 ///
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 static inline int cute_kernels_scale(const DLTensor* x, float factor, void* stream) {
   const TVMFFIAny ffi_arguments[] = {

@@ -27,9 +27,9 @@ namespace cute_kernels {
 /// @param a float32, shape (n,), CUDA. Input.
 /// @param b float32, shape (n,), CUDA. Output; may be the same memory as `a`.
 ///
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
-inline void add_one(tvm::ffi::TensorView a, tvm::ffi::TensorView b) {
+inline void add_one(const tvm::ffi::TensorView& a, const tvm::ffi::TensorView& b) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__add_one, a, b);
 }
 
@@ -40,9 +40,12 @@ inline void add_one(tvm::ffi::TensorView a, tvm::ffi::TensorView b) {
 /// @param offset float32. What is added to every element.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
-inline void add_constant(tvm::ffi::TensorView a, tvm::ffi::TensorView b, float offset = 1.0f) {
+inline void add_constant(
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    float offset = 1.0f) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__add_constant, a, b, offset);
 }
 
@@ -55,14 +58,14 @@ inline void add_constant(tvm::ffi::TensorView a, tvm::ffi::TensorView b, float o
 /// @param out   float32, shape (n,), CUDA. Output; may be the same memory as an input.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 inline void axpby(
     float alpha,
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     float beta,
-    tvm::ffi::TensorView y,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& y,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__axpby, alpha, x, beta, y, out);
 }
 
@@ -72,9 +75,9 @@ inline void axpby(
 /// @param factor float32. What every element is multiplied by.
 /// @param stream CUDA stream. Stream to run on.
 ///
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
-inline void scale(tvm::ffi::TensorView x, float factor, void* stream) {
+inline void scale(const tvm::ffi::TensorView& x, float factor, void* stream) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__scale, x, factor, stream);
 }
 

@@ -97,7 +97,7 @@ int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm(
     const DLTensor* a,
@@ -123,7 +123,7 @@ static inline int cute_kernels_gemm(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float16_none_k(
     const DLTensor* a,
@@ -147,7 +147,7 @@ static inline int cute_kernels_gemm__float16_float16_none_k(
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float16_none_n(
     const DLTensor* a,
@@ -171,7 +171,7 @@ static inline int cute_kernels_gemm__float16_float16_none_n(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float16_relu_k(
     const DLTensor* a,
@@ -195,7 +195,7 @@ static inline int cute_kernels_gemm__float16_float16_relu_k(
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float16_relu_n(
     const DLTensor* a,
@@ -219,7 +219,7 @@ static inline int cute_kernels_gemm__float16_float16_relu_n(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float16_gelu_k(
     const DLTensor* a,
@@ -243,7 +243,7 @@ static inline int cute_kernels_gemm__float16_float16_gelu_k(
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float16_gelu_n(
     const DLTensor* a,
@@ -267,7 +267,7 @@ static inline int cute_kernels_gemm__float16_float16_gelu_n(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float32_none_k(
     const DLTensor* a,
@@ -291,7 +291,7 @@ static inline int cute_kernels_gemm__float16_float32_none_k(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float32_relu_k(
     const DLTensor* a,
@@ -315,7 +315,7 @@ static inline int cute_kernels_gemm__float16_float32_relu_k(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__float16_float32_gelu_k(
     const DLTensor* a,
@@ -339,7 +339,7 @@ static inline int cute_kernels_gemm__float16_float32_gelu_k(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_bfloat16_none_k(
     const DLTensor* a,
@@ -364,7 +364,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_none_k(
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_bfloat16_none_n(
     const DLTensor* a,
@@ -389,7 +389,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_none_n(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_k(
     const DLTensor* a,
@@ -414,7 +414,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_k(
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_n(
     const DLTensor* a,
@@ -439,7 +439,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_n(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_k(
     const DLTensor* a,
@@ -464,7 +464,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_k(
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_n(
     const DLTensor* a,
@@ -489,7 +489,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_n(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_float32_none_k(
     const DLTensor* a,
@@ -514,7 +514,7 @@ static inline int cute_kernels_gemm__bfloat16_float32_none_k(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_float32_relu_k(
     const DLTensor* a,
@@ -539,7 +539,7 @@ static inline int cute_kernels_gemm__bfloat16_float32_relu_k(
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 static inline int cute_kernels_gemm__bfloat16_float32_gelu_k(
     const DLTensor* a,

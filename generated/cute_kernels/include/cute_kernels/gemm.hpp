@@ -116,12 +116,12 @@ inline tvm::ffi::AnyView passed(GemmActivation given) {
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
 inline void gemm(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c,
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c,
     GemmActivation activation) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm, a, b, c, detail::passed(activation));
@@ -129,7 +129,10 @@ inline void gemm(
 
 /// The same with the choice made when this is compiled.
 template <GemmActivation activation>
-inline void gemm(tvm::ffi::TensorView a, tvm::ffi::TensorView b, tvm::ffi::TensorView c) {
+inline void gemm(
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   constexpr TVMFFISafeCallType entry =
       activation == GemmActivation::none ? &__tvm_ffi_cute_kernels__gemm___none :
       activation == GemmActivation::relu ? &__tvm_ffi_cute_kernels__gemm___relu :
@@ -150,9 +153,9 @@ namespace gemm_variants {
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_none_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_k, a, b, c);
 }
@@ -161,9 +164,9 @@ inline void float16_float16_none_k(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_none_n(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_n, a, b, c);
 }
@@ -172,9 +175,9 @@ inline void float16_float16_none_n(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_relu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_k, a, b, c);
 }
@@ -183,9 +186,9 @@ inline void float16_float16_relu_k(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_relu_n(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_n, a, b, c);
 }
@@ -194,9 +197,9 @@ inline void float16_float16_relu_n(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (s1, 1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_gelu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k, a, b, c);
 }
@@ -205,9 +208,9 @@ inline void float16_float16_gelu_k(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (1, s1), CUDA, 16-byte aligned; c: float16, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float16_gelu_n(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n, a, b, c);
 }
@@ -216,9 +219,9 @@ inline void float16_float16_gelu_n(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float32_none_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_none_k, a, b, c);
 }
@@ -227,9 +230,9 @@ inline void float16_float32_none_k(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float32_relu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_relu_k, a, b, c);
 }
@@ -238,9 +241,9 @@ inline void float16_float32_relu_k(
 /// float16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: float16, shape (n, k), strides
 /// (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void float16_float32_gelu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k, a, b, c);
 }
@@ -249,9 +252,9 @@ inline void float16_float32_gelu_k(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_none_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k, a, b, c);
 }
@@ -260,9 +263,9 @@ inline void bfloat16_bfloat16_none_k(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_none_n(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n, a, b, c);
 }
@@ -271,9 +274,9 @@ inline void bfloat16_bfloat16_none_n(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_relu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k, a, b, c);
 }
@@ -282,9 +285,9 @@ inline void bfloat16_bfloat16_relu_k(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_relu_n(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n, a, b, c);
 }
@@ -293,9 +296,9 @@ inline void bfloat16_bfloat16_relu_n(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (s1, 1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_gelu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k, a, b, c);
 }
@@ -304,9 +307,9 @@ inline void bfloat16_bfloat16_gelu_k(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (1, s1), CUDA, 16-byte aligned; c: bfloat16, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_bfloat16_gelu_n(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n, a, b, c);
 }
@@ -315,9 +318,9 @@ inline void bfloat16_bfloat16_gelu_n(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_float32_none_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k, a, b, c);
 }
@@ -326,9 +329,9 @@ inline void bfloat16_float32_none_k(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_float32_relu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k, a, b, c);
 }
@@ -337,9 +340,9 @@ inline void bfloat16_float32_relu_k(
 /// bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned; b: bfloat16, shape (n, k),
 /// strides (s1, 1), CUDA, 16-byte aligned; c: float32, shape (m, n), strides (s2, 1), CUDA.
 inline void bfloat16_float32_gelu_k(
-    tvm::ffi::TensorView a,
-    tvm::ffi::TensorView b,
-    tvm::ffi::TensorView c) {
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k, a, b, c);
 }

@@ -114,7 +114,10 @@ struct HostPowers {
 /// @param offset float32. What is added to every element.
 ///
 /// Source: kernels/host.py
-inline void host_add_constant(tvm::ffi::TensorView a, tvm::ffi::TensorView b, float offset = 1.0f) {
+inline void host_add_constant(
+    const tvm::ffi::TensorView& a,
+    const tvm::ffi::TensorView& b,
+    float offset = 1.0f) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_add_constant, a, b, offset);
 }
@@ -130,10 +133,10 @@ inline void host_add_constant(tvm::ffi::TensorView a, tvm::ffi::TensorView b, fl
 /// Source: kernels/host.py
 inline void host_axpby(
     float alpha,
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     float beta,
-    tvm::ffi::TensorView y,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& y,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_axpby, alpha, x, beta, y, out);
 }
@@ -167,8 +170,8 @@ inline void host_scalars(
     std::uint64_t u64,
     float f32,
     double f64,
-    tvm::ffi::TensorView integers,
-    tvm::ffi::TensorView floats) {
+    const tvm::ffi::TensorView& integers,
+    const tvm::ffi::TensorView& floats) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scalars, flag, i8, i16, i32, i64, u8, u16, u32,
       static_cast<std::int64_t>(u64), f32, f64, integers, floats);
@@ -184,7 +187,7 @@ inline void host_scalars(
 ///
 /// Source: kernels/host.py
 inline void host_defaults(
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& out,
     bool flag = true,
     std::int64_t count = -7,
     double ratio = 0.25,
@@ -201,8 +204,8 @@ inline void host_defaults(
 ///
 /// Source: kernels/host.py
 inline void host_keyword_only(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& out,
     float factor = 2.0f) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_keyword_only, x, out, factor);
@@ -215,7 +218,10 @@ inline void host_keyword_only(
 /// @param out    float32, shape (n,), CPU.
 ///
 /// Source: kernels/host.py
-inline void host_positional_only(tvm::ffi::TensorView x, float factor, tvm::ffi::TensorView out) {
+inline void host_positional_only(
+    const tvm::ffi::TensorView& x,
+    float factor,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_positional_only, x, factor, out);
 }
@@ -229,10 +235,10 @@ inline void host_positional_only(tvm::ffi::TensorView x, float factor, tvm::ffi:
 ///
 /// Source: kernels/host.py
 inline void host_weighted_sum(
-    tvm::ffi::TensorView out,
-    tvm::ffi::TensorView _vararg_1,
-    tvm::ffi::TensorView _vararg_2,
-    tvm::ffi::TensorView _vararg_3) {
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& _vararg_1,
+    const tvm::ffi::TensorView& _vararg_2,
+    const tvm::ffi::TensorView& _vararg_3) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_weighted_sum, out, _vararg_1, _vararg_2, _vararg_3);
 }
@@ -244,7 +250,7 @@ inline void host_weighted_sum(
 ///
 /// Compiled with power=3, negate=True.
 /// Source: kernels/host.py
-inline void host_frozen(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void host_frozen(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_frozen, x, out);
 }
 
@@ -256,7 +262,7 @@ inline void host_frozen(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 /// Source: kernels/host.py
 inline void host_tuple(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tuple<tvm::ffi::Tensor, float>>& operands,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_tuple, operands, out);
 }
 
@@ -267,7 +273,7 @@ inline void host_tuple(
 ///
 /// Compiled with arguments.shift=None.
 /// Source: kernels/host.py
-inline void host_affine(const HostAffine& arguments, tvm::ffi::TensorView out) {
+inline void host_affine(const HostAffine& arguments, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
       __tvm_ffi_cute_kernels__host_affine,
@@ -283,7 +289,7 @@ inline void host_affine(const HostAffine& arguments, tvm::ffi::TensorView out) {
 ///
 /// Compiled with series.terms=3, series.alternate=True.
 /// Source: kernels/host.py
-inline void host_powers(const HostPowers& series, tvm::ffi::TensorView out) {
+inline void host_powers(const HostPowers& series, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
       __tvm_ffi_cute_kernels__host_powers,
@@ -299,7 +305,7 @@ inline void host_powers(const HostPowers& series, tvm::ffi::TensorView out) {
 /// @param out   float32, shape (1,), CPU.
 ///
 /// Source: kernels/host.py
-inline void host_pointer(void* p, std::int32_t count, tvm::ffi::TensorView out) {
+inline void host_pointer(void* p, std::int32_t count, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_pointer, p, count, out);
 }
 
@@ -309,7 +315,7 @@ inline void host_pointer(void* p, std::int32_t count, tvm::ffi::TensorView out) 
 /// @param out   int64, shape (3,), CPU.
 ///
 /// Source: kernels/host.py
-inline void host_shape_static(const tvm::ffi::Shape& shape, tvm::ffi::TensorView out) {
+inline void host_shape_static(const tvm::ffi::Shape& shape, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_shape_static, shape, out);
 }
 
@@ -320,7 +326,7 @@ inline void host_shape_static(const tvm::ffi::Shape& shape, tvm::ffi::TensorView
 ///
 /// Sizes: n1 has 64 bits.
 /// Source: kernels/host.py
-inline void host_shape_mixed(const tvm::ffi::Shape& shape, tvm::ffi::TensorView out) {
+inline void host_shape_mixed(const tvm::ffi::Shape& shape, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_shape_mixed, shape, out);
 }
 
@@ -331,7 +337,7 @@ inline void host_shape_mixed(const tvm::ffi::Shape& shape, tvm::ffi::TensorView 
 ///
 /// Compiled with bias=None.
 /// Source: kernels/host.py
-inline void host_bias(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void host_bias(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_bias, x, nullptr, out);
 }
 
@@ -343,9 +349,9 @@ inline void host_bias(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 ///
 /// Source: kernels/host.py
 inline void host_bias_given(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& bias,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_bias_given, x, bias, out);
 }
 
@@ -355,7 +361,7 @@ inline void host_bias_given(
 /// @param out float32, shape (n,), CPU.
 ///
 /// Source: kernels/host.py
-inline void host_polynomial(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void host_polynomial(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_polynomial, x, out);
 }
 
@@ -376,7 +382,7 @@ inline void host_polynomial(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 /// @endverbatim
 ///
 /// Source: kernels/host.py
-inline void host_row_sums(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void host_row_sums(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_row_sums, x, out);
 }
 
@@ -385,42 +391,42 @@ namespace host_row_sums_variants {
 
 /// The variant of host_row_sums with dtype=float32, columns=2, taking x: float32, shape (rows, 2),
 /// CPU; out: float32, shape (rows,), CPU.
-inline void float32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void float32_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_2, x, out);
 }
 
 /// The variant of host_row_sums with dtype=float32, columns=5, taking x: float32, shape (rows, 5),
 /// CPU; out: float32, shape (rows,), CPU.
-inline void float32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void float32_5(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_5, x, out);
 }
 
 /// The variant of host_row_sums with dtype=float64, columns=2, taking x: float64, shape (rows, 2),
 /// CPU; out: float64, shape (rows,), CPU.
-inline void float64_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void float64_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_2, x, out);
 }
 
 /// The variant of host_row_sums with dtype=float64, columns=5, taking x: float64, shape (rows, 5),
 /// CPU; out: float64, shape (rows,), CPU.
-inline void float64_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void float64_5(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_5, x, out);
 }
 
 /// The variant of host_row_sums with dtype=int32, columns=2, taking x: int32, shape (rows, 2), CPU;
 /// out: int32, shape (rows,), CPU.
-inline void int32_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void int32_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_2, x, out);
 }
 
 /// The variant of host_row_sums with dtype=int32, columns=5, taking x: int32, shape (rows, 5), CPU;
 /// out: int32, shape (rows,), CPU.
-inline void int32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void int32_5(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_5, x, out);
 }
@@ -451,11 +457,11 @@ inline void int32_5(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 ///
 /// Source: kernels/host.py
 inline void host_scale_add(
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     double factor,
     bool negate,
     tvm::ffi::Optional<tvm::ffi::TensorView> bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add, x, factor, negate, bias, out);
 }
@@ -463,10 +469,10 @@ inline void host_scale_add(
 /// The same with the choice made when this is compiled.
 template <bool negate>
 inline void host_scale_add(
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     double factor,
     tvm::ffi::Optional<tvm::ffi::TensorView> bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& out) {
   constexpr TVMFFISafeCallType entry =
       negate == false ? &__tvm_ffi_cute_kernels__host_scale_add___false :
       negate == true ? &__tvm_ffi_cute_kernels__host_scale_add___true :
@@ -483,7 +489,10 @@ namespace host_scale_add_variants {
 
 /// The variant of host_scale_add with dtype=float32, negate=false, bias=false, taking x: float32,
 /// shape (n,), CPU; factor: float64; bias: None; out: float32, shape (n,), CPU.
-inline void float32_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+inline void float32_false_false(
+    const tvm::ffi::TensorView& x,
+    double factor,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, x, factor, nullptr,
       out);
@@ -492,17 +501,20 @@ inline void float32_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi:
 /// The variant of host_scale_add with dtype=float32, negate=false, bias=true, taking x: float32,
 /// shape (n,), CPU; factor: float64; bias: float32, shape (n,), CPU; out: float32, shape (n,), CPU.
 inline void float32_false_true(
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     double factor,
-    tvm::ffi::TensorView bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& bias,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, x, factor, bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float32, negate=true, bias=false, taking x: float32,
 /// shape (n,), CPU; factor: float64; bias: None; out: float32, shape (n,), CPU.
-inline void float32_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+inline void float32_true_false(
+    const tvm::ffi::TensorView& x,
+    double factor,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, x, factor, nullptr, out);
 }
@@ -510,17 +522,20 @@ inline void float32_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::
 /// The variant of host_scale_add with dtype=float32, negate=true, bias=true, taking x: float32,
 /// shape (n,), CPU; factor: float64; bias: float32, shape (n,), CPU; out: float32, shape (n,), CPU.
 inline void float32_true_true(
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     double factor,
-    tvm::ffi::TensorView bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& bias,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, x, factor, bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=false, bias=false, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: None; out: float64, shape (n,), CPU.
-inline void float64_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+inline void float64_false_false(
+    const tvm::ffi::TensorView& x,
+    double factor,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, x, factor, nullptr,
       out);
@@ -529,17 +544,20 @@ inline void float64_false_false(tvm::ffi::TensorView x, double factor, tvm::ffi:
 /// The variant of host_scale_add with dtype=float64, negate=false, bias=true, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: float64, shape (n,), CPU; out: float64, shape (n,), CPU.
 inline void float64_false_true(
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     double factor,
-    tvm::ffi::TensorView bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& bias,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, x, factor, bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=true, bias=false, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: None; out: float64, shape (n,), CPU.
-inline void float64_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::TensorView out) {
+inline void float64_true_false(
+    const tvm::ffi::TensorView& x,
+    double factor,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, x, factor, nullptr, out);
 }
@@ -547,10 +565,10 @@ inline void float64_true_false(tvm::ffi::TensorView x, double factor, tvm::ffi::
 /// The variant of host_scale_add with dtype=float64, negate=true, bias=true, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: float64, shape (n,), CPU; out: float64, shape (n,), CPU.
 inline void float64_true_true(
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     double factor,
-    tvm::ffi::TensorView bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& bias,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, x, factor, bias, out);
 }
@@ -589,14 +607,17 @@ inline tvm::ffi::AnyView passed(HostActivateKind given) {
 /// @endverbatim
 ///
 /// Source: kernels/host.py
-inline void host_activate(tvm::ffi::TensorView x, HostActivateKind kind, tvm::ffi::TensorView out) {
+inline void host_activate(
+    const tvm::ffi::TensorView& x,
+    HostActivateKind kind,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate, x, detail::passed(kind), out);
 }
 
 /// The same with the choice made when this is compiled.
 template <HostActivateKind kind>
-inline void host_activate(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void host_activate(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   constexpr TVMFFISafeCallType entry =
       kind == HostActivateKind::identity ? &__tvm_ffi_cute_kernels__host_activate___identity :
       kind == HostActivateKind::square ? &__tvm_ffi_cute_kernels__host_activate___square :
@@ -615,41 +636,41 @@ namespace host_activate_variants {
 
 /// The variant of host_activate with kind=identity, columns=2, taking x: float32, shape (rows, 2),
 /// CPU; out: float32, shape (rows,), CPU.
-inline void identity_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void identity_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__identity_2, x, out);
 }
 
 /// The variant of host_activate with kind=identity, columns=3, taking x: float32, shape (rows, 3),
 /// CPU; out: float32, shape (rows,), CPU.
-inline void identity_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void identity_3(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__identity_3, x, out);
 }
 
 /// The variant of host_activate with kind=square, columns=2, taking x: float32, shape (rows, 2),
 /// CPU; out: float32, shape (rows,), CPU.
-inline void square_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void square_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__square_2, x, out);
 }
 
 /// The variant of host_activate with kind=square, columns=3, taking x: float32, shape (rows, 3),
 /// CPU; out: float32, shape (rows,), CPU.
-inline void square_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void square_3(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__host_activate__square_3, x, out);
 }
 
 /// The variant of host_activate with kind=cube, columns=2, taking x: float32, shape (rows, 2), CPU;
 /// out: float32, shape (rows,), CPU.
-inline void cube_2(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void cube_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_2, x, out);
 }
 
 /// The variant of host_activate with kind=cube, columns=3, taking x: float32, shape (rows, 3), CPU;
 /// out: float32, shape (rows,), CPU.
-inline void cube_3(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void cube_3(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_3, x, out);
 }
 

@@ -48,7 +48,7 @@ int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192(void*, const TVMFFIAny*, int3
 /// @endverbatim
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 static inline int cute_kernels_rmsnorm(
     const DLTensor* x,
@@ -73,7 +73,7 @@ static inline int cute_kernels_rmsnorm(
 /// @param eps    float32. Added to the mean of the squares.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 static inline int cute_kernels_rmsnorm__float16_1024(
     const DLTensor* x,
@@ -98,7 +98,7 @@ static inline int cute_kernels_rmsnorm__float16_1024(
 /// @param eps    float32. Added to the mean of the squares.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 static inline int cute_kernels_rmsnorm__float16_4096(
     const DLTensor* x,
@@ -123,7 +123,7 @@ static inline int cute_kernels_rmsnorm__float16_4096(
 /// @param eps    float32. Added to the mean of the squares.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 static inline int cute_kernels_rmsnorm__float16_8192(
     const DLTensor* x,
@@ -148,7 +148,7 @@ static inline int cute_kernels_rmsnorm__float16_8192(
 /// @param eps    float32. Added to the mean of the squares.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 static inline int cute_kernels_rmsnorm__bfloat16_1024(
     const DLTensor* x,
@@ -173,7 +173,7 @@ static inline int cute_kernels_rmsnorm__bfloat16_1024(
 /// @param eps    float32. Added to the mean of the squares.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 static inline int cute_kernels_rmsnorm__bfloat16_4096(
     const DLTensor* x,
@@ -198,7 +198,7 @@ static inline int cute_kernels_rmsnorm__bfloat16_4096(
 /// @param eps    float32. Added to the mean of the squares.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 static inline int cute_kernels_rmsnorm__bfloat16_8192(
     const DLTensor* x,

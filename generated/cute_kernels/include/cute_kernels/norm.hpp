@@ -52,12 +52,12 @@ namespace cute_kernels {
 /// @endverbatim
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
 inline void rmsnorm(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView weight,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& weight,
+    const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__rmsnorm, x, weight, out, eps);
 }
@@ -69,9 +69,9 @@ namespace rmsnorm_variants {
 /// CUDA, 16-byte aligned; weight: float16, shape (1024,), CUDA, 16-byte aligned; out: float16,
 /// shape (m, 1024), CUDA, 16-byte aligned; eps: float32.
 inline void float16_1024(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView weight,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& weight,
+    const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out, eps);
@@ -81,9 +81,9 @@ inline void float16_1024(
 /// CUDA, 16-byte aligned; weight: float16, shape (4096,), CUDA, 16-byte aligned; out: float16,
 /// shape (m, 4096), CUDA, 16-byte aligned; eps: float32.
 inline void float16_4096(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView weight,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& weight,
+    const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out, eps);
@@ -93,9 +93,9 @@ inline void float16_4096(
 /// CUDA, 16-byte aligned; weight: float16, shape (8192,), CUDA, 16-byte aligned; out: float16,
 /// shape (m, 8192), CUDA, 16-byte aligned; eps: float32.
 inline void float16_8192(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView weight,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& weight,
+    const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out, eps);
@@ -105,9 +105,9 @@ inline void float16_8192(
 /// CUDA, 16-byte aligned; weight: bfloat16, shape (1024,), CUDA, 16-byte aligned; out: bfloat16,
 /// shape (m, 1024), CUDA, 16-byte aligned; eps: float32.
 inline void bfloat16_1024(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView weight,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& weight,
+    const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out, eps);
@@ -117,9 +117,9 @@ inline void bfloat16_1024(
 /// CUDA, 16-byte aligned; weight: bfloat16, shape (4096,), CUDA, 16-byte aligned; out: bfloat16,
 /// shape (m, 4096), CUDA, 16-byte aligned; eps: float32.
 inline void bfloat16_4096(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView weight,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& weight,
+    const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out, eps);
@@ -129,9 +129,9 @@ inline void bfloat16_4096(
 /// CUDA, 16-byte aligned; weight: bfloat16, shape (8192,), CUDA, 16-byte aligned; out: bfloat16,
 /// shape (m, 8192), CUDA, 16-byte aligned; eps: float32.
 inline void bfloat16_8192(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView weight,
-    tvm::ffi::TensorView out,
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& weight,
+    const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192, x, weight, out, eps);

@@ -49,7 +49,7 @@ int __tvm_ffi_cute_kernels__softmax__bfloat16_8192(void*, const TVMFFIAny*, int3
 /// @endverbatim
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 static inline int cute_kernels_softmax(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -63,7 +63,7 @@ static inline int cute_kernels_softmax(const DLTensor* x, const DLTensor* out) {
 ///            `x`.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 static inline int cute_kernels_softmax__float32_1024(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -77,7 +77,7 @@ static inline int cute_kernels_softmax__float32_1024(const DLTensor* x, const DL
 ///            `x`.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 static inline int cute_kernels_softmax__float32_4096(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -91,7 +91,7 @@ static inline int cute_kernels_softmax__float32_4096(const DLTensor* x, const DL
 ///            `x`.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 static inline int cute_kernels_softmax__float32_8192(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -105,7 +105,7 @@ static inline int cute_kernels_softmax__float32_8192(const DLTensor* x, const DL
 ///            as `x`.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 static inline int cute_kernels_softmax__bfloat16_1024(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -119,7 +119,7 @@ static inline int cute_kernels_softmax__bfloat16_1024(const DLTensor* x, const D
 ///            as `x`.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 static inline int cute_kernels_softmax__bfloat16_4096(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -133,7 +133,7 @@ static inline int cute_kernels_softmax__bfloat16_4096(const DLTensor* x, const D
 ///            as `x`.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 static inline int cute_kernels_softmax__bfloat16_8192(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};

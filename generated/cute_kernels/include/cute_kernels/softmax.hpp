@@ -53,9 +53,9 @@ namespace cute_kernels {
 /// @endverbatim
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
-inline void softmax(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void softmax(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax, x, out);
 }
 
@@ -64,39 +64,39 @@ namespace softmax_variants {
 
 /// The variant of softmax with dtype=float32, columns=1024, taking x: float32, shape (rows, 1024),
 /// CUDA, 16-byte aligned; out: float32, shape (rows, 1024), CUDA, 16-byte aligned.
-inline void float32_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void float32_1024(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_1024, x, out);
 }
 
 /// The variant of softmax with dtype=float32, columns=4096, taking x: float32, shape (rows, 4096),
 /// CUDA, 16-byte aligned; out: float32, shape (rows, 4096), CUDA, 16-byte aligned.
-inline void float32_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void float32_4096(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_4096, x, out);
 }
 
 /// The variant of softmax with dtype=float32, columns=8192, taking x: float32, shape (rows, 8192),
 /// CUDA, 16-byte aligned; out: float32, shape (rows, 8192), CUDA, 16-byte aligned.
-inline void float32_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void float32_8192(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_8192, x, out);
 }
 
 /// The variant of softmax with dtype=bfloat16, columns=1024, taking x: bfloat16, shape (rows,
 /// 1024), CUDA, 16-byte aligned; out: bfloat16, shape (rows, 1024), CUDA, 16-byte aligned.
-inline void bfloat16_1024(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void bfloat16_1024(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_1024, x, out);
 }
 
 /// The variant of softmax with dtype=bfloat16, columns=4096, taking x: bfloat16, shape (rows,
 /// 4096), CUDA, 16-byte aligned; out: bfloat16, shape (rows, 4096), CUDA, 16-byte aligned.
-inline void bfloat16_4096(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void bfloat16_4096(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_4096, x, out);
 }
 
 /// The variant of softmax with dtype=bfloat16, columns=8192, taking x: bfloat16, shape (rows,
 /// 8192), CUDA, 16-byte aligned; out: bfloat16, shape (rows, 8192), CUDA, 16-byte aligned.
-inline void bfloat16_8192(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void bfloat16_8192(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_8192, x, out);
 }

@@ -59,7 +59,7 @@ typedef struct {
 /// @param out    float32, shape (n,), CUDA. Output.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_lerp(
     const DLTensor* ends_0,
@@ -88,7 +88,7 @@ static inline int cute_kernels_lerp(
 /// @param out            float32, shape (n,), CUDA. Output.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_polynomial(
     const DLTensor* x,
@@ -117,7 +117,7 @@ static inline int cute_kernels_polynomial(
 ///
 /// Compiled with arguments.shift=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_affine(cute_kernels_Affine arguments, const DLTensor* out) {
   TVMFFIAny ffi_items_1[] = {
@@ -141,7 +141,7 @@ static inline int cute_kernels_affine(cute_kernels_Affine arguments, const DLTen
 ///
 /// Compiled with window.width=8, window.wrap=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_moving_average(cute_kernels_Window window, const DLTensor* out) {
   TVMFFIAny ffi_items_1[] = {
@@ -167,7 +167,7 @@ static inline int cute_kernels_moving_average(cute_kernels_Window window, const 
 ///               has are copied.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_load(void* source, int32_t n, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {
@@ -186,7 +186,7 @@ static inline int cute_kernels_load(void* source, int32_t n, const DLTensor* out
 ///              What is behind rows * columns is left alone.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_transpose(
     const int64_t* shape,
@@ -208,7 +208,7 @@ static inline int cute_kernels_transpose(
 ///
 /// Compiled with bias=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_double_add(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {
@@ -226,7 +226,7 @@ static inline int cute_kernels_double_add(const DLTensor* x, const DLTensor* out
 /// @param out  float32, shape (n,), CUDA. Output.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 static inline int cute_kernels_double_add_given(
     const DLTensor* x,

@@ -57,12 +57,12 @@ struct Window {
 /// @param out    float32, shape (n,), CUDA. Output.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 inline void lerp(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tensor>& ends,
     float weight,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__lerp, ends, weight, out);
 }
 
@@ -75,12 +75,12 @@ inline void lerp(
 /// @param out          float32, shape (n,), CUDA. Output.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 inline void polynomial(
-    tvm::ffi::TensorView x,
+    const tvm::ffi::TensorView& x,
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tensor, tvm::ffi::Tensor>& coefficients,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__polynomial, x, coefficients, out);
 }
@@ -92,9 +92,9 @@ inline void polynomial(
 ///
 /// Compiled with arguments.shift=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
-inline void affine(const Affine& arguments, tvm::ffi::TensorView out) {
+inline void affine(const Affine& arguments, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
       __tvm_ffi_cute_kernels__affine,
@@ -111,9 +111,9 @@ inline void affine(const Affine& arguments, tvm::ffi::TensorView out) {
 ///
 /// Compiled with window.width=8, window.wrap=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
-inline void moving_average(const Window& window, tvm::ffi::TensorView out) {
+inline void moving_average(const Window& window, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr,
       __tvm_ffi_cute_kernels__moving_average,
@@ -131,9 +131,9 @@ inline void moving_average(const Window& window, tvm::ffi::TensorView out) {
 ///               has are copied.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
-inline void load(void* source, std::int32_t n, tvm::ffi::TensorView out) {
+inline void load(void* source, std::int32_t n, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__load, source, n, out);
 }
 
@@ -145,12 +145,12 @@ inline void load(void* source, std::int32_t n, tvm::ffi::TensorView out) {
 ///              What is behind rows * columns is left alone.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 inline void transpose(
     const tvm::ffi::Shape& shape,
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__transpose, shape, x, out);
 }
 
@@ -161,9 +161,9 @@ inline void transpose(
 ///
 /// Compiled with bias=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
-inline void double_add(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
+inline void double_add(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__double_add, x, nullptr, out);
 }
 
@@ -174,12 +174,12 @@ inline void double_add(tvm::ffi::TensorView x, tvm::ffi::TensorView out) {
 /// @param out  float32, shape (n,), CUDA. Output.
 ///
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
-/// Built for sm_90a.
+/// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 inline void double_add_given(
-    tvm::ffi::TensorView x,
-    tvm::ffi::TensorView bias,
-    tvm::ffi::TensorView out) {
+    const tvm::ffi::TensorView& x,
+    const tvm::ffi::TensorView& bias,
+    const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
       nullptr, __tvm_ffi_cute_kernels__double_add_given, x, bias, out);
 }
