@@ -11,7 +11,9 @@ import contextlib
 import importlib
 import inspect
 import itertools
+import linecache
 import os
+import re
 import sys
 import textwrap
 import traceback
@@ -319,7 +321,7 @@ class _Job:
         code = getattr(target, "__code__", None)
         file = str(getattr(location, "filename", None) or getattr(code, "co_filename", ""))
         relative = relative_to_project(file, self.settings.project)
-        return Place(relative, code.co_firstlineno) if relative and code else None
+        return Place(relative, _line_of_def(file, code.co_firstlineno)) if relative and code else None
 
     def explain(self, error: BaseException, code: str = "CS301") -> tuple[Problem, ...]:
         """Make problems of whatever was raised, and keep the full text in a log file."""
@@ -379,6 +381,15 @@ def _doc(fn: object) -> str:
     own = _function(fn).__doc__
     doc = own if own or inspect.isroutine(fn) else type(fn).__doc__
     return docstring(doc)
+
+
+def _line_of_def(file: str, first: int) -> int:
+    """Give the line of a function's ``def``; the code object may begin with its decorators, or behind them.
+
+    The DSL compiles a function anew when it is first used.
+    """
+    lines = linecache.getlines(file)[first - 1 :]
+    return next((first + n for n, line in enumerate(lines) if re.match(r"\s*(async\s+)?def\s", line)), first)
 
 
 def _stream_parameter(bound: inspect.BoundArguments) -> str | None:
