@@ -7,6 +7,7 @@ other says how it differs.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib.metadata
 import os
@@ -27,6 +28,7 @@ from stubgen import (
     discovery,
     dispatch,
     fingerprint,
+    hostcode,
     link,
     manifest,
     package,
@@ -40,9 +42,10 @@ from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
-from stubgen.model import Family, Kernel, Library, Module, Record, Versions
+from stubgen.model import Family, HostCode, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
 from stubgen.render import dispatcher, linkage, metadata, render
+from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_cuda_runtime
 from stubgen.state import Summary, python_files
@@ -64,6 +67,7 @@ class Result:
     """What a run made."""
 
     library: Library
+    host: HostCode
     output: Path
     changes: Changes
     warnings: tuple[Problem, ...] = ()
@@ -91,19 +95,21 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
     """
     output = project / settings.output
     package.require_writable(output)
-    library, files, warnings = _build(project, settings, jobs, progress)
-    result = Result(library, output, package.commit(output, settings.package, files), warnings)
-    _remember(project, settings, result, files)
+    made = _build(project, settings, jobs, progress)
+    changes = package.commit(output, settings.package, made.files)
+    result = Result(made.library, made.host, output, changes, made.warnings)
+    _remember(project, settings, result, made.files)
     return result
 
 
 def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> Result:
     """Do the work of :func:`generate`, but only compare; takes and raises the same."""
-    library, files, warnings = _build(project, settings, jobs, progress)
+    made = _build(project, settings, jobs, progress)
     output = project / settings.output
-    result = Result(library, output, package.compare(output, settings.package, files), warnings)
+    changes = package.compare(output, settings.package, made.files)
+    result = Result(made.library, made.host, output, changes, made.warnings)
     if not result.changes:
-        _remember(project, settings, result, files)
+        _remember(project, settings, result, made.files)
     return result
 
 
@@ -116,10 +122,27 @@ def _remember(project: Path, settings: Config, result: Result, files: Mapping[st
     state.remember(project, settings, sources, files, summary)
 
 
-def _build(
-    project: Path, settings: Config, jobs: int, progress: Progress
-) -> tuple[Library, dict[str, bytes], tuple[Problem, ...]]:
-    """Give the library, every file of its package, and warnings."""
+@dataclass(frozen=True)
+class _Made:
+    """A library, and every file of its package by path relative to the output folder."""
+
+    library: Library
+    host: HostCode
+    files: dict[str, bytes]
+    warnings: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class _Linked:
+    """The shared library, the archives to link programs with, and the objects that both are made of."""
+
+    shared: Path
+    archives: tuple[Path, ...]
+    objects: link.Objects
+
+
+def _build(project: Path, settings: Config, jobs: int, progress: Progress) -> _Made:
+    """Make everything, and write nothing."""
     store = open_cache(settings.cache, project)
     compiler = toolchain(settings.toolchain)
     compiler.store = store
@@ -137,21 +160,25 @@ def _build(
             _modules(modules, built),
             versions,
             {target.arch: target.profile for target in targets if target.arch and target.profile},
+            settings.version,
         )
         _require_distinct_symbols(library)
-        shared, *archives = _link(library, built, compiler, settings, Path(scratch), jobs, progress)
-        _read_back(library, shared, settings)
-        files = {path: text.encode() for path, text in render(library).items()}
-        files |= {f"{settings.package}/lib/{made.name}": made.read_bytes() for made in (shared, *archives)}
-        gpu_code = provenance.gpu_code(shared)
+        linked = _link(library, built, compiler, settings, Path(scratch), jobs, progress)
+        host = _read_back(library, linked, settings)
+        gpu_code = provenance.gpu_code(linked.shared)
+        binaries = {path.name: path.read_bytes() for path in (linked.shared, *linked.archives)}
     store.tidy()
+    texts = {**render(library), **project_files(library, host)}
+    files = {path: text.encode() for path, text in texts.items()}
+    files |= {f"{settings.package}/lib/{name}": data for name, data in binaries.items()}
     parts = find_cuda_runtime().distributions if gpu_code else ()
     bill = sbom(library, files, provenance.versions(parts))
     files[f"{settings.package}/sbom.cdx.json"] = bill.encode()
+    sources = provenance.sources(modules, project)
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
-        library, files, gpu_code=gpu_code, sources=provenance.sources(modules, project)
+        library, files, gpu_code=gpu_code, sources=sources, host=host
     )
-    return library, files, warnings
+    return _Made(library, host, files, warnings)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -309,10 +336,9 @@ def _link(
     scratch: Path,
     jobs: int,
     progress: Progress,
-) -> list[Path]:
-    """Give the shared library, and after it the archives to link programs with."""
+) -> _Linked:
     progress.phase("Linking", 1)
-    host = HostTarget(settings.host)
+    host = _host_target(settings)
     objects = link.compile_objects(
         [ir for items in built.values() for item in items for ir in item.irs(library.package)],
         definitions=dispatcher.dispatcher(library),
@@ -331,18 +357,34 @@ def _link(
     )
     archives = archive.library_archives(library, objects, toolchain=compiler, host=host, work=scratch)
     progress.step(shared.name)
-    return [shared, *archives]
+    return _Linked(shared, tuple(archives), objects)
 
 
-def _read_back(library: Library, shared: Path, settings: Config) -> None:
-    """Compare what was linked with what the compiler reported: symbols, architectures, signatures."""
-    glibc = HostTarget(settings.host).glibc if settings.toolchain == "zig" else None  # only zig can choose
+def _host_target(settings: Config) -> HostTarget:
+    target = HostTarget(settings.host)
+    return dataclasses.replace(target, glibc=settings.glibc) if settings.glibc else target
+
+
+def _read_back(library: Library, linked: _Linked, settings: Config) -> HostCode:
+    """Compare what was linked with what the compiler reported: symbols, architectures, signatures.
+
+    Returns
+    -------
+        What the library asks of the machine that it runs on.
+    """
+    shared, target = linked.shared, _host_target(settings)
     link.verify_library(
         shared,
         exports=linkage.exports(library),
         archs=[arch for kernel in library.kernels for arch in kernel.archs],
-        glibc=glibc,
     )
+    floor = settings.glibc or (target.glibc if settings.toolchain == "zig" else None)  # only zig can choose
+    host = hostcode.read_host_code(shared, linked.objects.own, target, floor)
+    _require_signatures(library, shared)
+    return host
+
+
+def _require_signatures(library: Library, shared: Path) -> None:
     expected = _expected_signatures(library)
     stated = pool.stated_signatures(str(shared), {name: count for name, (count, *_) in expected.items()})
     raise_if_any(

@@ -390,6 +390,18 @@ has to have the higher priority.
         "clang {found} is too old to read the LLVM IR that the DSL writes",
         "use --toolchain zig with ziglang 0.17 or newer, or install clang {needed} or newer",
     ),
+    "CS410": Entry(
+        "{library} needs glibc {found}, and is to run with {limit}",
+        'set toolchain = "zig", which builds for an old glibc on any machine, or glibc = "{found}"',
+        "The machine's own compiler builds for the machine's own glibc, so that a floor below it can not "
+        "always be kept.",
+    ),
+    "CS411": Entry(
+        "the host code of {what} is for {host}, but uses {found}",
+        "this is a defect of cute-stubgen or of the toolchain; please report it",
+        "What was compiled is read back instruction by instruction: on a CPU without them the first call "
+        "would end the process.",
+    ),
     # CS5xx: output.
     "CS501": Entry(
         "{path} cannot be written: {reason}",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin
 
 import msgspec
+from packaging.version import InvalidVersion, Version
 
 from stubgen import names
 from stubgen.devices import builtin_profile
@@ -49,12 +50,16 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Folder that the package is generated into."""
     package: str = "cute_kernels"
     """Name of the generated package and library."""
+    version: str = "0.1.0"
+    """Of the generated package."""
     archs: tuple[str, ...] = ()
     """GPU architectures to build for."""
     toolchain: ToolchainName = "zig"
     """What compiles the host code and links: PyPI's ziglang, or the machine's own compiler."""
     host: HostName = "x86-64-v2"
     """CPU that the host code is compiled for."""
+    glibc: str | None = None
+    """The oldest glibc that the library has to run with."""
     devices: dict[str, DeviceSettings] = {}
     """Device profiles, by architecture."""
     cache: str = ""
@@ -93,7 +98,20 @@ def load(project: Path, **overrides: Any) -> Config:
     reason = names.why_no_package(config.package)
     if reason:
         raise StubgenError(problem("CS104", package=config.package, reason=reason))
+    raise_if_any(_problem(reason) for reason in _wrong_versions(config))
     return config
+
+
+def _wrong_versions(config: Config) -> Iterator[str]:
+    try:
+        Version(config.version)
+    except InvalidVersion:
+        yield (
+            f"tool.cute-stubgen.version is {config.version!r}; it must be a version as Python has them, "
+            'such as "1.2.3"'
+        )
+    if config.glibc and not re.fullmatch(r"2\.\d+", config.glibc):
+        yield f'tool.cute-stubgen.glibc is {config.glibc!r}; it must be a version, such as "2.28"'
 
 
 def _table(file: Path) -> Any:

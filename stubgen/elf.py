@@ -29,6 +29,7 @@ T = TypeVar("T")
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _NOBITS = 8
+_EXECUTABLE = 4
 _SMALLEST_VERSION_ENTRY = 16
 _ELF_MAGIC = b"\x7fELF\x02\x01"
 _EM_CUDA = 190
@@ -145,13 +146,60 @@ def glibc_version(path: Path) -> str | None:
     StubgenError
         As for :func:`exported_symbols`.
     """
+    return _highest_version(path, "GLIBC")
 
+
+def libstdcxx_version(path: Path) -> str | None:
+    """Give the highest version of libstdc++ symbols, such as ``3.4.21``; ``None`` if it uses none.
+
+    Raises
+    ------
+    StubgenError
+        As for :func:`exported_symbols`.
+    """
+    return _highest_version(path, "GLIBCXX")
+
+
+def _highest_version(path: Path, family: str) -> str | None:
     def read(data: mmap.mmap) -> str | None:
         names = itertools.chain.from_iterable(
             map(_version_names, _sections(data, GNUVerNeedSection, ".gnu.version_r"))
         )
-        found = (re.fullmatch(r"GLIBC_(\d+(?:\.\d+)*)", name) for name in names)
+        found = (re.fullmatch(rf"{family}_(\d+(?:\.\d+)*)", name) for name in names)
         return max((match[1] for match in found if match), key=version_key, default=None)
+
+    return _read(path, read)
+
+
+def machine(path: Path) -> str:
+    """Give the instruction set of the library or object, as in a target triple.
+
+    Raises
+    ------
+    StubgenError
+        As for :func:`exported_symbols`.
+    """
+    names = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
+
+    def read(data: mmap.mmap) -> str:
+        found = str(ELFFile(cast("IO[bytes]", data))["e_machine"])
+        return names.get(found, found)
+
+    return _read(path, read)
+
+
+def code(path: Path) -> tuple[bytes, ...]:
+    """Give the machine code of a library or object, section by section.
+
+    Raises
+    ------
+    StubgenError
+        As for :func:`exported_symbols`.
+    """
+
+    def read(data: mmap.mmap) -> tuple[bytes, ...]:
+        sections = ELFFile(cast("IO[bytes]", data)).iter_sections()
+        return tuple(_content(data, s) for s in sections if s["sh_flags"] & _EXECUTABLE)
 
     return _read(path, read)
 

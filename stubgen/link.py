@@ -189,7 +189,6 @@ def verify_library(
     *,
     exports: Sequence[str],
     archs: Sequence[str],
-    glibc: str | None = None,
 ) -> None:
     """Read a linked library back and compare it with what was asked for.
 
@@ -201,8 +200,6 @@ def verify_library(
         All symbols that it must have, and no others.
     archs
         The architecture of every build that has device code.
-    glibc
-        The oldest version that the library must run with, if that is known.
 
     Raises
     ------
@@ -211,7 +208,7 @@ def verify_library(
     """
     reasons = [
         *_wrong_exports(set(elf.exported_symbols(library)), set(exports)),
-        *_wrong_needs(elf.needed(library), elf.glibc_version(library), glibc),
+        *_wrong_needs(elf.needed(library)),
         *_wrong_archs([cubin.arch for cubin in elf.cubins(library)], archs),
     ]
     raise_if_any(problem("CS408", file=library, reason=reason) for reason in reasons)
@@ -300,12 +297,10 @@ def _wrong_exports(found: set[str], wanted: set[str]) -> Iterator[str]:
         yield f"it exports {symbol}, which should be hidden"
 
 
-def _wrong_needs(libraries: Sequence[str], found: str | None, limit: str | None) -> Iterator[str]:
+def _wrong_needs(libraries: Sequence[str]) -> Iterator[str]:
     for library in libraries:
         if library not in _ALLOWED_NEEDS:
             yield f"it needs {library}"
-    if found and limit and elf.version_key(found) > elf.version_key(limit):
-        yield f"it needs glibc {found}, and should run with {limit}"
 
 
 def _wrong_archs(found: Iterable[str], wanted: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from stubgen.model import Library
+from stubgen.model import HostCode, Library
 
 NAME = "manifest.json"
 
@@ -40,6 +40,8 @@ class Manifest(msgspec.Struct, frozen=True):
     gpu_code: tuple[GpuCode, ...] = ()
     """In the order in which it lies in the shared library."""
     sources: Sources = Sources()
+    host: HostCode | None = None
+    """What the shared library asks of the machine that it runs on."""
 
 
 def encode(
@@ -48,10 +50,11 @@ def encode(
     *,
     gpu_code: Sequence[GpuCode] = (),
     sources: Sources | None = None,
+    host: HostCode | None = None,
 ) -> bytes:
     """Give the manifest of a library and its files."""
     hashes = {path: sha256(data) for path, data in sorted(files.items())}
-    data = msgspec.json.encode(Manifest(library, hashes, tuple(gpu_code), sources or Sources()))
+    data = msgspec.json.encode(Manifest(library, hashes, tuple(gpu_code), sources or Sources(), host))
     return msgspec.json.format(data, indent=2) + b"\n"
 
 

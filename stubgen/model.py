@@ -357,6 +357,8 @@ class Library(_Data, frozen=True):
     versions: Versions
     device_profiles: dict[str, DeviceProfile]
     """For each architecture, the profile that its kernels were built with."""
+    version: str = "0.1.0"
+    """Of the package itself, as its author counts."""
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -367,6 +369,20 @@ class Library(_Data, frozen=True):
     def families(self) -> tuple[Family, ...]:
         """All families of all modules, in order."""
         return tuple(family for module in self.modules for family in module.families)
+
+
+class HostCode(_Data, frozen=True):
+    """What a linked library asks of the machine that it runs on, as read back from its bytes."""
+
+    machine: Literal["x86_64", "aarch64"]
+    needed: tuple[str, ...]
+    """The shared libraries that the loader has to find."""
+    glibc: str | None = None
+    """The oldest that it runs with; ``None`` if it uses none."""
+    libstdcxx: str | None = None
+    """The highest ``GLIBCXX`` version that it uses; ``None`` if it uses none."""
+    instruction_sets: tuple[str, ...] = ()
+    """All that the kernels' own code uses beyond plain x86-64, such as ``SSE4_1``; not read for other machines."""
 
 
 def to_json(library: Library) -> bytes:

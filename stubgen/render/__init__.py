@@ -12,19 +12,17 @@ from stubgen.render.build_systems import build_system_files
 from stubgen.render.c import c_headers
 from stubgen.render.cpp import cpp_headers
 from stubgen.render.cpp_description import cpp_description
-from stubgen.render.project import project_files
 from stubgen.render.python import python_package
 
 __all__ = ["render"]
 
 
 def render(library: Library) -> dict[str, str]:
-    """Give every text file of the generated package, by path relative to the output folder."""
+    """Give every text file of the package itself, by path relative to the output folder."""
     return {
         **python_package(library),
         **cpp_headers(library),
         **cpp_description(library),
         **c_headers(library),
         **build_system_files(library),
-        **project_files(library),
     }

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from stubgen.model import Library
+from stubgen import elf
+from stubgen.model import HostCode, Library
+from stubgen.render.requirements import tvm_ffi_requirement
 from stubgen.render.templates import fill
 
-VERSION = "0.1.0"
-"""Of the generated package."""
+_OLDEST_GLIBC = "2.17"
+"""Below this, pip knows only names that stand for a list of libraries and their versions."""
 
 
-def project_files(library: Library) -> dict[str, str]:
-    """Give the project files, by path relative to the output folder."""
+def project_files(library: Library, host: HostCode) -> dict[str, str]:
+    """Give the project files, by path relative to the output folder.
+
+    Parameters
+    ----------
+    library
+        What is installed.
+    host
+        What its shared library asks of the machine; the wheel says so in its name.
+    """
     return {
         "pyproject.toml": fill(
             "pyproject.toml.j2",
             package=library.package,
-            version=VERSION,
-            tvm_ffi=library.versions.tvm_ffi,
-        )
+            version=library.version,
+            requirements=[tvm_ffi_requirement(library)],
+        ),
+        "hatch_build.py": fill("hatch_build.py.j2", tag=wheel_tag(host)),
     }
+
+
+def wheel_tag(host: HostCode) -> str:
+    """Give the tag of wheels, such as ``py3-none-manylinux_2_17_x86_64``.
+
+    It says which glibc is needed. ``libtvm_ffi.so`` comes with a wheel that says the same of itself.
+    """
+    glibc = max(host.glibc or _OLDEST_GLIBC, _OLDEST_GLIBC, key=elf.version_key)
+    return f"py3-none-manylinux_{glibc.replace('.', '_')}_{host.machine}"

@@ -23,6 +23,7 @@ from stubgen.model import (
 )
 from stubgen.render import documentation, overloads, python_types
 from stubgen.render.layout import WIDTH, call_like, docstring
+from stubgen.render.requirements import tvm_ffi_release, tvm_ffi_requirement
 from stubgen.render.templates import fill
 from stubgen.signatures import admits
 
@@ -35,7 +36,12 @@ def python_package(library: Library) -> dict[str, str]:
     files = {
         f"{root}/py.typed": "",
         f"{root}/_types.py": fill("types.py.j2", package=root),
-        f"{root}/_runtime.py": fill("runtime.py.j2", package=root, tvm_ffi=library.versions.tvm_ffi),
+        f"{root}/_runtime.py": fill(
+            "runtime.py.j2",
+            package=root,
+            requirement=tvm_ffi_requirement(library),
+            oldest=tvm_ffi_release(library),
+        ),
         **_package_files(library, root, kwargs=False),
         **_package_files(library, f"{root}/kwargs", kwargs=True),
     }

@@ -1,0 +1,22 @@
+"""What has to be installed where a generated package is used."""
+
+from __future__ import annotations
+
+from packaging.version import Version
+
+from stubgen.model import Library
+
+
+def tvm_ffi_requirement(library: Library) -> str:
+    """Give what pip finds a tvm-ffi by that the library fits.
+
+    The ABI only grows within a minor version: what was built with one release runs with the later ones.
+    """
+    oldest = tvm_ffi_release(library)
+    return f"apache-tvm-ffi>={'.'.join(map(str, oldest))},<{oldest[0]}.{oldest[1] + 1}"
+
+
+def tvm_ffi_release(library: Library) -> tuple[int, int, int]:
+    """Give the release of tvm-ffi that the library was built with."""
+    built = Version(library.versions.tvm_ffi)
+    return built.major, built.minor, built.micro

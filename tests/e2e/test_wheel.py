@@ -1,0 +1,95 @@
+"""The wheel of this repository's kernels, where nothing is installed but the wheel and what it asks for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from email.parser import HeaderParser
+from pathlib import Path
+
+import pytest
+
+from stubgen import manifest
+from tests import typecheckers
+from tests.environments import Environment
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def wheel(generated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", folder, generated]
+    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    environment = Environment(tmp_path_factory.mktemp("installed"))
+    environment.install(wheel)
+    return environment
+
+
+def test_it_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < 3_000_000
+
+
+def test_its_name_says_what_the_library_needs(generated: Path, wheel: Path) -> None:
+    host = manifest.read(generated / "cute_kernels" / manifest.NAME).host  # type: ignore[union-attr]
+    assert host is not None
+    assert host.glibc == "2.17"
+    assert wheel.name == "cute_kernels-0.1.0-py3-none-manylinux_2_17_x86_64.whl"
+
+
+def test_auditwheel_agrees_with_its_name(wheel: Path, tmp_path: Path) -> None:
+    """It refuses a name that promises an older glibc than the symbols inside ask for."""
+    scripts = sysconfig.get_path("scripts")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "auditwheel", "repair", "--only-plat", "--plat", "manylinux_2_17_x86_64"),
+            *("--exclude", "libtvm_ffi.so", "--wheel-dir", str(tmp_path), str(wheel)),
+        ],
+        env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as after:
+        assert set(before.namelist()) == set(after.namelist()), "nothing had to be put in"
+
+
+def test_it_holds_the_package_and_nothing_else(generated: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        headers = HeaderParser().parsestr(archive.read(metadata).decode())
+    there = {
+        path.relative_to(generated).as_posix()
+        for path in (generated / "cute_kernels").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert names == there
+    assert {"cute_kernels/py.typed", "cute_kernels/include/cute_kernels.hpp"} <= names
+    assert headers.get_all("Requires-Dist") == ["apache-tvm-ffi<0.2,>=0.1.15"]
+
+
+def test_kernels_run_with_the_wheel_and_tvm_ffi_alone(installed: Environment) -> None:
+    done = installed.run(HERE / "wheel_calls.py")
+    assert done.stdout.startswith("right, "), done.stderr
+    assert str(installed.folder) in done.stdout
+
+
+def test_a_users_file_passes_mypy_against_the_installed_package(installed: Environment, tmp_path: Path) -> None:
+    done = typecheckers.mypy(tmp_path, "--python-executable", installed.python, HERE / "wheel_calls.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("from cute_kernels import host\nhost.host_add_constant(1, 2, 'x')\n")
+    done = typecheckers.mypy(tmp_path, "--python-executable", installed.python, wrong)
+    assert "wrong.py:2: error" in done.stdout
