@@ -69,6 +69,8 @@ class Result:
     library: Library
     host: HostCode
     output: Path
+    files: tuple[str, ...]
+    """Relative to the output folder."""
     changes: Changes
     warnings: tuple[Problem, ...] = ()
     """What was made, but may surprise."""
@@ -97,7 +99,7 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
     package.require_writable(output)
     made = _build(project, settings, jobs, progress)
     changes = package.commit(output, settings.package, made.files)
-    result = Result(made.library, made.host, output, changes, made.warnings)
+    result = Result(made.library, made.host, output, tuple(made.files), changes, made.warnings)
     _remember(project, settings, result, made.files)
     return result
 
@@ -107,7 +109,7 @@ def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> 
     made = _build(project, settings, jobs, progress)
     output = project / settings.output
     changes = package.compare(output, settings.package, made.files)
-    result = Result(made.library, made.host, output, changes, made.warnings)
+    result = Result(made.library, made.host, output, tuple(made.files), changes, made.warnings)
     if not result.changes:
         _remember(project, settings, result, made.files)
     return result

@@ -382,7 +382,7 @@ class HostCode(_Data, frozen=True):
     libstdcxx: str | None = None
     """The highest ``GLIBCXX`` version that it uses; ``None`` if it uses none."""
     instruction_sets: tuple[str, ...] = ()
-    """All that the kernels' own code uses beyond plain x86-64, such as ``SSE4_1``; not read for other machines."""
+    """What the kernels' own code uses beyond plain x86-64, such as ``SSE4_1``; not read on other machines."""
 
 
 def to_json(library: Library) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import venv
 from pathlib import Path
@@ -22,5 +23,11 @@ class Environment:
 
     def run(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         """Run the environment's Python."""
-        command = [str(self.python), *map(str, arguments)]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=600)
+        return subprocess.run(
+            [str(self.python), *map(str, arguments)],
+            cwd=self.folder,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stubgen import elf
 from stubgen.model import HostCode, Library
-from stubgen.render.requirements import tvm_ffi_requirement
+from stubgen.render.requirements import requirements
 from stubgen.render.templates import fill
 
 _OLDEST_GLIBC = "2.17"
@@ -26,10 +26,16 @@ def project_files(library: Library, host: HostCode) -> dict[str, str]:
             "pyproject.toml.j2",
             package=library.package,
             version=library.version,
-            requirements=[tvm_ffi_requirement(library)],
+            requirements=requirements(library),
+            left_out=static_archive(library),
         ),
         "hatch_build.py": fill("hatch_build.py.j2", tag=wheel_tag(host)),
     }
+
+
+def static_archive(library: Library) -> str:
+    """Name the file that wheels leave out: as large as all the rest, and of no use to what pip installs."""
+    return f"{library.package}/lib/lib{library.package}.a"
 
 
 def wheel_tag(host: HostCode) -> str:

@@ -7,6 +7,11 @@ from packaging.version import Version
 from stubgen.model import Library
 
 
+def requirements(library: Library) -> tuple[str, ...]:
+    """Give all that pip has to install."""
+    return (tvm_ffi_requirement(library),)
+
+
 def tvm_ffi_requirement(library: Library) -> str:
     """Give what pip finds a tvm-ffi by that the library fits.
 

@@ -37,7 +37,9 @@ class Floats:
         self.values = (ctypes.c_float * len(values))(*values)
         self._shape, self._strides = (ctypes.c_int64 * 1)(len(values)), (ctypes.c_int64 * 1)(1)
         data = ctypes.addressof(self.values)
-        self._managed = _Managed(_DLTensor(data, 1, 0, 1, 2, 32, 1, self._shape, self._strides, 0), None, None)
+        self._managed = _Managed(
+            _DLTensor(data, 1, 0, 1, 2, 32, 1, self._shape, self._strides, 0), None, None
+        )
 
     def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
         new = ctypes.pythonapi.PyCapsule_New

@@ -56,7 +56,10 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
             "tool.cute-stubgen.archs: Expected a string, got `int` - at `[0]`",
         ),
         ('[tool.cute-stubgen]\nversion = "one"', "tool.cute-stubgen.version is 'one'; it must be a version"),
-        ('[tool.cute-stubgen]\nglibc = "new"', "tool.cute-stubgen.glibc is 'new'; it must be a version, such as"),
+        (
+            '[tool.cute-stubgen]\nglibc = "new"',
+            "tool.cute-stubgen.glibc is 'new'; it must be a version, such as",
+        ),
         (
             '[tool.cute-stubgen]\ntoolchain = "gcc"',
             "tool.cute-stubgen.toolchain is 'gcc'; it must be one of zig, system",
