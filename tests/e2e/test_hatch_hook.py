@@ -48,7 +48,11 @@ def test_the_wheel_has_the_projects_package_and_the_generated_one(wheel: Path) -
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         headers = HeaderParser().parsestr(archive.read("fancy-0.3.0.dist-info/METADATA").decode())
-    assert {"fancy/__init__.py", "fancy_kernels/scaling.pyi", "fancy_kernels/lib/libfancy_kernels.so"} <= names
+    assert {
+        "fancy/__init__.py",
+        "fancy_kernels/scaling.pyi",
+        "fancy_kernels/lib/libfancy_kernels.so",
+    } <= names
     assert {name.partition("/")[0] for name in names} == {"fancy", "fancy_kernels"}
     assert not [name for name in names if name.endswith("libfancy_kernels.a")]
     assert sorted(headers.get_all("Requires-Dist") or ()) == ["apache-tvm-ffi>=0.1.15,<0.2", "numpy>=2.0"]
@@ -69,7 +73,12 @@ def test_an_editable_install_leads_to_the_generated_package(project: Path, tmp_p
     assert done.returncode == 0, done.stdout + done.stderr
     code = f"import site; site.addsitedir({str(target)!r})\n{CALL}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
-    assert done.stdout.split() == ["[0.0,", "2.5,", "5.0]", str(project / "generated/fancy_kernels/scaling.py")]
+    assert done.stdout.split() == [
+        "[0.0,",
+        "2.5,",
+        "5.0]",
+        str(project / "generated/fancy_kernels/scaling.py"),
+    ]
 
 
 def test_a_kernel_that_cannot_be_built_stops_the_build_and_is_named(project: Path, tmp_path: Path) -> None:
