@@ -15,7 +15,7 @@ from hatchling.plugin import hookimpl
 
 from stubgen import build, config
 from stubgen.diagnostics import StubgenError
-from stubgen.render.project import static_archive, wheel_tag
+from stubgen.render.project import left_out_of_wheels, wheel_tag
 from stubgen.render.requirements import requirements
 
 
@@ -46,9 +46,9 @@ class GenerateHook(BuildHookInterface[Any]):
             return
         build_data["pure_python"] = False
         build_data["tag"] = wheel_tag(result.host)
-        left_out = static_archive(result.library)
+        left_out = left_out_of_wheels(result.library)
         for path in result.files:
-            if path.startswith(f"{result.library.package}/") and path != left_out:
+            if path.startswith(f"{result.library.package}/") and path not in left_out:
                 build_data["force_include"][str(result.output / path)] = path
 
     def _generate(self) -> build.Result:

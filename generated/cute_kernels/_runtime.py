@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-_REQUIREMENT = "apache-tvm-ffi>=0.1.15.post2,<0.2"
+_REQUIREMENT = "apache-tvm-ffi>=0.1.15,<0.2"
 _OLDEST = (0, 1, 15)
+_TOO_NEW = (0, 2)
 
 try:
     import tvm_ffi
@@ -33,7 +34,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _load() -> Any:
     """Load the native library that lies beside this file."""
-    if not _OLDEST <= _version(tvm_ffi.__version__) < (0, 2):
+    if not _OLDEST <= _version(tvm_ffi.__version__) < _TOO_NEW:
         raise ImportError(
             f"cute_kernels does not work with tvm-ffi {tvm_ffi.__version__}: pip install '{_REQUIREMENT}'"
         )

@@ -53,7 +53,14 @@ def linker_flags(link: str = "shared") -> list[str]:
     ----------
     link
         With the ``shared`` library, with the ``static`` archive, or with what will ``load`` the shared library.
+
+    Raises
+    ------
+    FileNotFoundError
+        The package comes from a wheel, which has no static archive.
     """
+    if link == "static" and not (library_dir() / "libcute_kernels.a").is_file():
+        raise FileNotFoundError("wheels have no static archive; it is in the folder that cute-stubgen generated")
     library, others = _LIBRARIES[link]
     # A program that does not itself use anything of tvm-ffi has to name it all the same: the path by which programs
     # find their libraries is not used for the libraries of these.
@@ -98,7 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not asked:
         parser.error("nothing is asked for")
     for answer in asked:
-        print(shlex.join(answer(given.link)))
+        try:
+            print(shlex.join(answer(given.link)))
+        except FileNotFoundError as error:
+            parser.error(str(error))
 
 
 if __name__ == "__main__":

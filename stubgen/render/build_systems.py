@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stubgen.model import Library
-from stubgen.render.project import VERSION
 from stubgen.render.templates import fill
 
 _PKG_CONFIG = (
@@ -21,13 +20,13 @@ def build_system_files(library: Library) -> dict[str, str]:
     return {
         f"{package}/config.py": fill("config.py.j2", package=package),
         f"{cmake}/{package}Config.cmake": fill("config.cmake.j2", package=package),
-        f"{cmake}/{package}ConfigVersion.cmake": fill("config_version.cmake.j2", version=VERSION),
+        f"{cmake}/{package}ConfigVersion.cmake": fill("config_version.cmake.j2", version=library.version),
         **{
             f"{pkg_config}/{package}{suffix}.pc": fill(
                 "pkgconfig.pc.j2",
                 name=package + suffix,
                 remark=remark,
-                version=VERSION,
+                version=library.version,
                 library=linked.format(package=package),
                 others=others,
             )

@@ -27,15 +27,16 @@ def project_files(library: Library, host: HostCode) -> dict[str, str]:
             package=library.package,
             version=library.version,
             requirements=requirements(library),
-            left_out=static_archive(library),
+            left_out=left_out_of_wheels(library),
         ),
         "hatch_build.py": fill("hatch_build.py.j2", tag=wheel_tag(host)),
     }
 
 
-def static_archive(library: Library) -> str:
-    """Name the file that wheels leave out: as large as all the rest, and of no use to what pip installs."""
-    return f"{library.package}/lib/lib{library.package}.a"
+def left_out_of_wheels(library: Library) -> tuple[str, ...]:
+    """Name what wheels lack: the static archive, which is as large as all the rest, and its description."""
+    folder = f"{library.package}/lib"
+    return f"{folder}/lib{library.package}.a", f"{folder}/pkgconfig/{library.package}-static.pc"
 
 
 def wheel_tag(host: HostCode) -> str:

@@ -78,7 +78,10 @@ def test_it_holds_the_package_but_for_the_static_archive_and_nothing_else(
         for path in (generated / "cute_kernels").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert there - names == {"cute_kernels/lib/libcute_kernels.a"}
+    assert there - names == {
+        "cute_kernels/lib/libcute_kernels.a",
+        "cute_kernels/lib/pkgconfig/cute_kernels-static.pc",
+    }
     assert names <= there
     assert {"cute_kernels/py.typed", "cute_kernels/include/cute_kernels.hpp"} <= names
     assert headers.get_all("Requires-Dist") == ["apache-tvm-ffi<0.2,>=0.1.15"]
@@ -88,6 +91,14 @@ def test_kernels_run_with_the_wheel_and_tvm_ffi_alone(installed: Environment) ->
     done = installed.run(HERE / "wheel_calls.py")
     assert done.stdout.startswith("right, "), done.stderr
     assert str(installed.folder) in done.stdout
+
+
+def test_the_installed_package_tells_compilers_what_it_has(installed: Environment) -> None:
+    done = installed.run("-m", "cute_kernels.config", "--cflags", "--libs")
+    assert done.stdout.count(f"{installed.folder}/lib") == 4, done.stderr
+    done = installed.run("-m", "cute_kernels.config", "--libs", "--link", "static")
+    assert "wheels have no static archive" in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_a_users_file_passes_mypy_against_the_installed_package(

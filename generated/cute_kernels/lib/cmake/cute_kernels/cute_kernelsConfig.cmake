@@ -69,7 +69,9 @@ macro(_cute_kernels_add name kind file)
 endmacro()
 
 _cute_kernels_add(cute_kernels SHARED libcute_kernels.so)
-_cute_kernels_add(static STATIC libcute_kernels.a pthread dl rt)
+if(EXISTS "${_cute_kernels_folder}/lib/libcute_kernels.a") # wheels have none
+  _cute_kernels_add(static STATIC libcute_kernels.a pthread dl rt)
+endif()
 _cute_kernels_add(load STATIC libcute_kernels_load.a dl)
 set_property(TARGET cute_kernels::cute_kernels PROPERTY IMPORTED_SONAME libcute_kernels.so)
 
