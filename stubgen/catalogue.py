@@ -430,6 +430,12 @@ has to have the higher priority.
         "install or generate the package again",
         "manifest.json holds the SHA-256 of every file that was generated.",
     ),
+    "CS507": Entry(
+        "{file} cannot be described: {reason}",
+        "name a shared library that holds functions for tvm-ffi",
+        "A library of this tool holds its whole description, unless that has been removed. Of others there "
+        "are the signatures that compiled functions state in their error messages.",
+    ),
     # CS6xx: warnings.
     "CS601": Entry(
         "{value} given for {parameter} of {kernel} is not compiled in: it stays a run-time parameter "
@@ -461,6 +467,16 @@ Compiled functions return nothing.
         "A compiled function switches to the device that its tensors lie on, but looks at tensors "
         "inside tuples "
         "or behind pointers too late for that.",
+    ),
+    "CS604": Entry(
+        "{kernel} of {file} is left out: {reason}",
+        "call it through tvm_ffi.load_module, if you know what it takes",
+        "A function whose signature cannot be found, or whose name Python, C or C++ keeps, gets no stub.",
+    ),
+    "CS605": Entry(
+        "C and C++ programs that are linked with {file} look for {soname} when they run",
+        "have that name in their search path too, or link the library anew with -Wl,-soname,{file}",
+        "The name that the loader looks for lies in the library itself. Python loads it by its path.",
     ),
     # CS9xx: the tool itself.
     "CS901": Entry(

@@ -130,7 +130,7 @@ def generate(
         known = state.unchanged(root, loaded)
         if known is not None:
             _write_depfile(depfile, root, loaded)
-            _report(root, loaded, known, {}, time.monotonic() - start, as_json)
+            _report(root / loaded.output, known, {}, time.monotonic() - start, as_json)
             return
         from stubgen import build
 
@@ -138,7 +138,7 @@ def generate(
             result = build.generate(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
         _write_depfile(depfile, root, loaded)
         summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
-        _report(root, loaded, summary, _changes(result.changes), time.monotonic() - start, as_json)
+        _report(root / loaded.output, summary, _changes(result.changes), time.monotonic() - start, as_json)
 
 
 def _write_depfile(depfile: Path | None, root: Path, loaded: config.Config) -> None:
@@ -222,24 +222,30 @@ def list_kernels(kernels: _Kernels = None, project: _ProjectFolder = None, as_js
 @app.command()
 def describe(
     package: Annotated[
-        str, typer.Argument(metavar="PATH_OR_PACKAGE", help="A generated folder, or an installed package.")
+        str,
+        typer.Argument(
+            metavar="PATH_OR_PACKAGE", help="A generated folder, an installed package, or a shared library."
+        ),
     ],
     name: Annotated[str | None, typer.Argument(help="One function of it.", show_default=False)] = None,
     as_json: _Json = False,
 ) -> None:
-    """Show what a generated package holds: functions, variants, architectures, and what is not built."""
+    """Show what a package or library holds; nothing of it is imported or loaded."""
     with _errors(as_json):
         from stubgen import inspection
 
-        described = inspection.describe(inspection.find_library(package))
+        found = inspection.inspect(package)
+        described = found.description
         functions = {function.name: function for function in described.functions}
         if name is not None and name not in functions:
             hint = did_you_mean(name, functions)
             raise StubgenError(problem("CS505", package=described.package, name=name, hint=hint))
         if as_json:
-            _print_json(msgspec.to_builtins(described if name is None else functions[name]))
+            whole = {**msgspec.to_builtins(described), **msgspec.to_builtins(found)}
+            del whole["description"]
+            _print_json(whole if name is None else msgspec.to_builtins(functions[name]))
         elif name is None:
-            show_library(described, _out)
+            show_library(found, _out)
         else:
             show_function(functions[name], _out)
 
@@ -261,6 +267,23 @@ def diff(
             show_difference(found, _out)
         if found.verdict == "breaking":
             raise typer.Exit(1)
+
+
+@app.command()
+def stubs(
+    library: Annotated[Path, typer.Argument(metavar="LIBRARY", help="A shared library.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")],
+    package: _Package = None,
+    as_json: _Json = False,
+) -> None:
+    """Make a package of a library that is there already: stubs, keyword functions, headers."""
+    with _errors(as_json):
+        from stubgen import inspection
+
+        start = time.monotonic()
+        made = inspection.write_stubs(library, output.absolute(), package)
+        summary = state.Summary(made.library.package, len(made.library.kernels), made.warnings)
+        _report(output.absolute(), summary, _changes(made.changes), time.monotonic() - start, as_json)
 
 
 @app.command()
@@ -376,15 +399,13 @@ def _progress() -> Generator[_Bar | _Lines, None, None]:
 
 
 def _report(
-    root: Path,
-    settings: config.Config,
+    output: Path,
     summary: state.Summary,
     changes: dict[str, list[str]],
     seconds: float,
     as_json: bool,
 ) -> None:
     _print_warnings(summary.warnings, as_json)
-    output = root / settings.output
     if as_json:
         _print_json(
             {

@@ -10,34 +10,63 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from stubgen.inspection import Description, Difference, FunctionDescription
+    from stubgen.inspection import Difference, FunctionDescription, Inspected
+    from stubgen.inspection.binaries import Binary
 
 _ALL_SURFACES = 4
+_UNKNOWN = (
+    "unknown: strides, alignment and devices of tensors, divisibility and width of sizes, defaults, kinds of "
+    "parameters, what was fixed at compile time, current streams"
+)
 _SHOWN_GAPS = 20
 """A family with more has their number told."""
 
 
-def show_library(described: Description, console: Console) -> None:
-    """Print a library: a line for each function."""
-    versions = described.versions
+def show_library(found: Inspected, console: Console) -> None:
+    """Print a library: what it is made of, and a line for each function."""
+    described, versions = found.description, found.description.versions
     archs = ", ".join(described.archs) or "the host only"
+    made_by = (
+        f"cute-stubgen {versions.cute_stubgen}, nvidia-cutlass-dsl {versions.cutlass_dsl}, "
+        f"apache-tvm-ffi {versions.tvm_ffi}"
+    )
     console.print(
-        f"{described.package}, for {archs}; cute-stubgen {versions.cute_stubgen}, "
-        f"nvidia-cutlass-dsl {versions.cutlass_dsl}, apache-tvm-ffi {versions.tvm_ffi}",
+        f"{described.package}, {'read from texts alone' if found.is_partial else f'for {archs}; {made_by}'}",
         markup=False,
     )
+    for line in [*_binary(found.binary), *([_UNKNOWN] if found.is_partial else [])]:
+        console.print(line, markup=False)
     console.print()
     rows = [
         [
             f"{f.module}.{f.name}",
             str(len(f.variants) or ""),
             _gaps(f),
-            ", ".join(f.archs) or "host",
+            ", ".join(f.archs) or ("" if found.is_partial else "host"),
             f.summary,
         ]
         for f in described.functions
     ]
     console.print(_table(["function", "variants", "gaps", "built for", ""], rows))
+    for unknown in found.unknown:
+        console.print(f"{unknown.name}: {unknown.reason}", markup=False)
+
+
+def _binary(binary: Binary | None) -> list[str]:
+    if binary is None:
+        return []
+    codes = [f"{c.count} for {c.arch} ({_size(c.size)})" for c in binary.gpu_code]
+    facts = [
+        f"{binary.file}: {_size(binary.size)}",
+        f"{binary.machine}{f', glibc {binary.glibc}' if binary.glibc else ''}",
+        f"needs {', '.join(binary.needed) or 'no library'}",
+        f"GPU binaries: {', '.join(codes) or 'none'}",
+    ]
+    return ["; ".join(facts)]
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"
 
 
 def show_function(function: FunctionDescription, console: Console) -> None:

@@ -35,7 +35,7 @@ _ELF_MAGIC = b"\x7fELF\x02\x01"
 _EM_CUDA = 190
 
 
-class _Header(NamedTuple):
+class Header(NamedTuple):
     """The ELF header; the fields have the specification's names, less their ``e_``."""
 
     ident: bytes
@@ -98,12 +98,12 @@ def exported_symbols(path: Path) -> tuple[str, ...]:
         CS407 if the file is damaged or no library, or cannot be read.
     """
 
-    def read(data: mmap.mmap) -> tuple[str, ...]:
+    def look(data: mmap.mmap) -> tuple[str, ...]:
         tables = _sections(data, SymbolTableSection, ".dynsym")
         symbols = (symbol for table in tables for symbol in table.iter_symbols())
         return tuple(sorted(symbol.name for symbol in symbols if _is_exported(symbol)))
 
-    return _read(path, read)
+    return read(path, look)
 
 
 def needed(path: Path) -> tuple[str, ...]:
@@ -115,11 +115,38 @@ def needed(path: Path) -> tuple[str, ...]:
         As for :func:`exported_symbols`.
     """
 
-    def read(data: mmap.mmap) -> tuple[str, ...]:
+    def look(data: mmap.mmap) -> tuple[str, ...]:
         tables = _sections(data, DynamicSection, ".dynamic")
         return tuple(tag.needed for table in tables for tag in table.iter_tags("DT_NEEDED"))
 
-    return _read(path, read)
+    return read(path, look)
+
+
+def soname(path: Path) -> str | None:
+    """Give the name that a program that is linked with the library asks the loader for.
+
+    Raises
+    ------
+    StubgenError
+        As for :func:`exported_symbols`.
+    """
+
+    def look(data: mmap.mmap) -> str | None:
+        tables = _sections(data, DynamicSection, ".dynamic")
+        return next((tag.soname for table in tables for tag in table.iter_tags("DT_SONAME")), None)
+
+    return read(path, look)
+
+
+def header(path: Path) -> Header:
+    """Give the ELF header.
+
+    Raises
+    ------
+    StubgenError
+        As for :func:`exported_symbols`.
+    """
+    return read(path, lambda data: Header(*_HEADER.unpack_from(data)))
 
 
 def section(path: Path, name: str) -> bytes | None:
@@ -131,11 +158,11 @@ def section(path: Path, name: str) -> bytes | None:
         As for :func:`exported_symbols`.
     """
 
-    def read(data: mmap.mmap) -> bytes | None:
+    def look(data: mmap.mmap) -> bytes | None:
         found = {section.name: section for section in ELFFile(cast("IO[bytes]", data)).iter_sections()}
         return _content(data, found[name]) if name in found else None
 
-    return _read(path, read)
+    return read(path, look)
 
 
 def glibc_version(path: Path) -> str | None:
@@ -161,14 +188,14 @@ def libstdcxx_version(path: Path) -> str | None:
 
 
 def _highest_version(path: Path, family: str) -> str | None:
-    def read(data: mmap.mmap) -> str | None:
+    def look(data: mmap.mmap) -> str | None:
         names = itertools.chain.from_iterable(
             map(_version_names, _sections(data, GNUVerNeedSection, ".gnu.version_r"))
         )
         found = (re.fullmatch(rf"{family}_(\d+(?:\.\d+)*)", name) for name in names)
         return max((match[1] for match in found if match), key=version_key, default=None)
 
-    return _read(path, read)
+    return read(path, look)
 
 
 def machine(path: Path) -> str:
@@ -181,11 +208,11 @@ def machine(path: Path) -> str:
     """
     names = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 
-    def read(data: mmap.mmap) -> str:
+    def look(data: mmap.mmap) -> str:
         found = str(ELFFile(cast("IO[bytes]", data))["e_machine"])
         return names.get(found, found)
 
-    return _read(path, read)
+    return read(path, look)
 
 
 def code(path: Path) -> tuple[bytes, ...]:
@@ -197,11 +224,11 @@ def code(path: Path) -> tuple[bytes, ...]:
         As for :func:`exported_symbols`.
     """
 
-    def read(data: mmap.mmap) -> tuple[bytes, ...]:
+    def look(data: mmap.mmap) -> tuple[bytes, ...]:
         sections = ELFFile(cast("IO[bytes]", data)).iter_sections()
         return tuple(_content(data, s) for s in sections if s["sh_flags"] & _EXECUTABLE)
 
-    return _read(path, read)
+    return read(path, look)
 
 
 def cubins(path: Path) -> tuple[Cubin, ...]:
@@ -214,7 +241,7 @@ def cubins(path: Path) -> tuple[Cubin, ...]:
     StubgenError
         As for :func:`exported_symbols`; also if a GPU binary is damaged.
     """
-    return _read(path, lambda data: tuple(_find_cubins(data)))
+    return read(path, lambda data: tuple(_find_cubins(data)))
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -222,7 +249,14 @@ def version_key(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-def _read(path: Path, reader: Callable[[mmap.mmap], T]) -> T:
+def read(path: Path, reader: Callable[[mmap.mmap], T]) -> T:
+    """Give what a reader makes of a file, whose parts lie within it.
+
+    Raises
+    ------
+    StubgenError
+        As for :func:`exported_symbols`; whatever the reader raises becomes CS407.
+    """
     try:
         with (
             path.open("rb") as file,
@@ -247,7 +281,7 @@ def _check_bounds(data: mmap.mmap, start: int) -> _Image:
     room = len(data) - start
     if room < _HEADER.size:
         raise _DamagedError("it is cut short")
-    header = _Header(*_HEADER.unpack_from(data, start))
+    header = Header(*_HEADER.unpack_from(data, start))
     if header.shnum == 0 or header.shentsize != _SECTION.size:
         raise _DamagedError("it has no section headers")
     end_of_table = header.shoff + header.shnum * header.shentsize

@@ -42,7 +42,8 @@ class TensorSlot(_Data, frozen=True, tag="tensor"):
     """In elements, one for each dimension; ``None`` where the compiler takes row-major only."""
     alignment: int | None = None
     """Of the data pointer, in bytes."""
-    device: Literal["cuda", "cpu"] = "cuda"
+    device: Literal["cuda", "cpu"] | None = "cuda"
+    """``None`` where no more than dtype and shape are known: neither device nor strides nor alignment."""
 
 
 class ScalarSlot(_Data, frozen=True, tag="scalar"):
@@ -224,6 +225,8 @@ class Kernel(_Data, frozen=True):
     options: str = ""
     """Compile options of the declaration's own."""
     variant: Variant | None = None
+    entry: str = ""
+    """The symbol that headers call, where it is not made of the package's name and this one."""
 
     @property
     def has_device_code(self) -> bool:
@@ -237,7 +240,7 @@ class Kernel(_Data, frozen=True):
 
     def linker_symbol(self, package: str) -> str:
         """Name the same function as no other package's library does; C and C++ link against this one."""
-        return tvm_ffi_symbol(f"{package}__{self.name}")
+        return self.entry or tvm_ffi_symbol(f"{package}__{self.name}")
 
     def build_name(self, package: str, arch: str) -> str:
         """Name the build for one architecture; it has a symbol too, so that it can be called on its own."""
@@ -270,6 +273,8 @@ class Family(_Data, frozen=True):
     env_streams: tuple[str, ...] = ()
     archs: tuple[str, ...] = ()
     """All that any variant was built for."""
+    entry: str = ""
+    """As for :class:`Kernel`."""
 
     @property
     def choices(self) -> tuple[Parameter, ...]:
@@ -283,7 +288,7 @@ class Family(_Data, frozen=True):
 
     def linker_symbol(self, package: str) -> str:
         """Name the same function as no other package's library does; C and C++ link against this one."""
-        return tvm_ffi_symbol(f"{package}__{self.name}")
+        return self.entry or tvm_ffi_symbol(f"{package}__{self.name}")
 
 
 def tvm_ffi_symbol(name: str) -> str:
@@ -349,6 +354,16 @@ class Versions(_Data, frozen=True):
     toolchain: str
 
 
+class Origin(_Data, frozen=True):
+    """The library that a package was made for after it had been built."""
+
+    file: str
+    package: str | None = None
+    """The package that it was generated for; ``None`` if another tool made it."""
+    is_partial: bool = False
+    """Whether there was nothing to read but texts, which leave much unknown."""
+
+
 class Library(_Data, frozen=True):
     """Everything that is generated from."""
 
@@ -359,6 +374,13 @@ class Library(_Data, frozen=True):
     """For each architecture, the profile that its kernels were built with."""
     version: str = "0.1.0"
     """Of the package itself, as its author counts."""
+    origin: Origin | None = None
+    """Where the model does not come from the compiler."""
+
+    @property
+    def registered_as(self) -> str | None:
+        """The name before those of functions that the library registers; ``None`` if it registers none."""
+        return self.origin.package if self.origin else self.package
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

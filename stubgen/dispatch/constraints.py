@@ -242,9 +242,12 @@ def _of_tensor(path: Path, slot: TensorSlot) -> Iterator[tuple[Feature, Constrai
     yield _kinds(path, frozenset({"tensor"}))
     yield Feature(path, "dtype"), Values(frozenset({slot.dtype}))
     yield Feature(path, "rank"), Values(frozenset({len(slot.shape)}))
-    yield Feature(path, "device"), Values(frozenset({slot.device}))
+    if slot.device is not None:
+        yield Feature(path, "device"), Values(frozenset({slot.device}))
     for index, extent in enumerate(slot.shape):
         yield Feature(path, "extent", index), _of_extent(extent)
+    if slot.device is None:  # then no more is known
+        return
     if slot.shape:
         yield Feature(path, "layout"), _layout(slot.shape, slot.strides)
     for index, stride in enumerate(slot.strides or ()):

@@ -63,10 +63,6 @@ class Selection:
     labels: tuple[str, ...]
     variants: tuple[Kernel, ...]
 
-    def name(self, family: Family) -> str:
-        """Name the function that finds the variant when the choice is made."""
-        return f"{family.name}___{'_'.join(self.labels)}"
-
 
 def selections(family: Family, variants: Sequence[Kernel]) -> tuple[Selection, ...]:
     """Give every choice that has variants, in their order."""

@@ -6,11 +6,10 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
-from stubgen import elf, manifest
+from stubgen import manifest
 from stubgen.diagnostics import StubgenError, problem
-from stubgen.model import SECTION, Library, from_section
+from stubgen.inspection import binaries
+from stubgen.model import Library
 
 
 def find_library(given: str) -> Library:
@@ -25,10 +24,10 @@ def find_library(given: str) -> Library:
     Raises
     ------
     StubgenError
-        CS504: there is no such package, or its manifest is not one of this version. CS407: what is given
-        is a file, but no whole library.
+        CS504: there is no such package, or its manifest is not one of this version. CS407, CS507: what
+        is given is a file, but no whole library.
     """
-    if Path(given).is_file() and Path(given).name != manifest.NAME:
+    if is_library(given):
         return _library_in(Path(given))
     read = manifest.read(find_manifest(given))
     if read is None:
@@ -56,14 +55,15 @@ def find_manifest(given: str) -> Path:
 
 def _library_in(file: Path) -> Library:
     """Read the model out of a shared library; nothing in it is run."""
-    section = elf.section(file, SECTION)
-    if section is None:
+    library = binaries.model_in(file)
+    if library is None:
         raise StubgenError(problem("CS504", path=file, reason="it has no metadata of cute-stubgen"))
-    try:
-        return from_section(section)
-    except msgspec.MsgspecError as error:
-        reason = f"its metadata is damaged, or another version's: {error}"
-        raise StubgenError(problem("CS504", path=file, reason=reason)) from None
+    return library
+
+
+def is_library(given: str) -> bool:
+    """Tell whether a shared library is given, and not a package or its manifest."""
+    return Path(given).is_file() and Path(given).name != manifest.NAME
 
 
 def _manifests(path: Path) -> Iterator[Path]:

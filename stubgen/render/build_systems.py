@@ -31,5 +31,6 @@ def build_system_files(library: Library) -> dict[str, str]:
                 others=others,
             )
             for suffix, remark, linked, others in _PKG_CONFIG
+            if not (suffix and library.origin)  # of a library that was there already there are no archives
         },
     }

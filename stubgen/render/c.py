@@ -60,14 +60,16 @@ def c_headers(library: Library) -> dict[str, str]:
     headers = {f"{package}/{m.name.replace('.', '/')}.h": m for m in library.modules}
     files = {
         **{path: _header(library, m, structs[m.name]) for path, m in headers.items()},
-        **{f"{package}/{name}": _runtime(name, package) for name in ("runtime.h", "runtime.hpp")},
+        **{f"{package}/{name}": _runtime(name, library) for name in ("runtime.h", "runtime.hpp")},
         f"{package}.h": fill("umbrella.h.j2", headers=headers),
     }
     return {f"{package}/include/{path}": text for path, text in files.items()}
 
 
-def _runtime(name: str, package: str) -> str:
-    return fill(f"{name}.j2", package=package, register=register_symbol(package))
+def _runtime(name: str, library: Library) -> str:
+    registered_as = library.registered_as
+    register = register_symbol(registered_as) if registered_as else None
+    return fill(f"{name}.j2", package=library.package, register=register, registered_as=registered_as)
 
 
 def _header(library: Library, module: Module, structs: ModuleStructs) -> str:

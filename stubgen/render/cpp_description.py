@@ -144,7 +144,7 @@ def _facts(slot: Slot) -> tuple[str, str, str, int]:
     """Give kind, element type, device and alignment of what fits a slot."""
     match slot:
         case TensorSlot():
-            return "tensor", slot.dtype, slot.device, slot.alignment or 1
+            return "tensor", slot.dtype, slot.device or "", slot.alignment or 1
         case ScalarSlot(dtype=dtype):
             kind = "boolean" if dtype == "bool" else "integer" if "int" in dtype else "floating"
             return kind, dtype, "", 1

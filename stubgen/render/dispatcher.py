@@ -102,7 +102,7 @@ def symbols(kernel: Kernel, package: str) -> tuple[str, ...]:
 
 def choice_symbol(selection: dispatch.Selection, family: Family, package: str) -> str:
     """Name the function of a family whose selectors are chosen."""
-    return tvm_ffi_symbol(f"{package}__{selection.name(family)}")
+    return f"{family.linker_symbol(package)}___{'_'.join(selection.labels)}"
 
 
 # ---------------------------------------------------------------------------------------------------------

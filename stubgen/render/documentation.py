@@ -179,7 +179,7 @@ def _enumerated(items: Sequence[str], word: str) -> str:
 
 def _one_of(alternatives: Sequence[Slot]) -> str:
     """Describe alternatives in one line; what tensors of one rank have in common is said once."""
-    tensors: dict[tuple[int, str], list[TensorSlot]] = {}
+    tensors: dict[tuple[int, str | None], list[TensorSlot]] = {}
     others: list[str] = []
     for slot in alternatives:
         if isinstance(slot, TensorSlot):
@@ -243,8 +243,8 @@ def _pointer(slot: PointerSlot) -> str:
     return ", ".join(parts)
 
 
-def _device(device: str) -> str:
-    return device.upper()
+def _device(device: str | None) -> str:
+    return device.upper() if device else "device and strides unknown"
 
 
 def _extents(extents: tuple[Extent, ...]) -> str:

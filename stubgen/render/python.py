@@ -41,6 +41,7 @@ def python_package(library: Library) -> dict[str, str]:
             package=root,
             requirement=tvm_ffi_requirement(library),
             oldest=tvm_ffi_release(library),
+            registered_as=library.registered_as,
         ),
         **_package_files(library, root, kwargs=False),
         **_package_files(library, f"{root}/kwargs", kwargs=True),
@@ -72,6 +73,7 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
     entries = [_Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules]
     context = {
         "package": library.package,
+        "registered_as": library.registered_as,
         "doc": docstring(_contents(library.package, entries), ""),
         "children": _children(entries, ""),
         "own_names": python_types.OWN_NAMES,

@@ -19,9 +19,11 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
+from stubgen.inspection import binaries, write_stubs
 from tests import signatures, typecheckers
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, GCC, Compiler
+from tests.e2e.binaries import plain, texts, without_section
 from tests.matrix import grammar, table_calls
 from tests.matrix.grammar import Case
 
@@ -94,6 +96,14 @@ class TestEverySignature:
 
     def test_stub_equals_runtime_signature_equals_abi(self, matrix: Path) -> None:
         assert signatures.compare(matrix, "matrix") >= 150
+
+    def test_the_library_alone_gives_the_same_texts(self, matrix: Path, tmp_path: Path) -> None:
+        library = matrix / "matrix" / "lib" / "libmatrix.so"
+        write_stubs(library, tmp_path / "out")
+        assert texts(tmp_path / "out") == texts(matrix)
+        bare = binaries.read(without_section(library, tmp_path / "bare.so"))
+        assert bare.unknown == ()
+        assert list(plain(bare.library)) == list(plain(binaries.read(library).library))
 
     def test_mypy_strict_and_stubtest_accept_them(self, matrix: Path) -> None:
         done = typecheckers.mypy(matrix, "-p", "matrix")

@@ -54,8 +54,9 @@ endif()
 get_property(_cute_kernels_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
 
 # Adds a target for one of the libraries: its kind in CMake's words, its file, and what else it is linked with.
+# Wheels do not have all of them.
 macro(_cute_kernels_add name kind file)
-  if(NOT TARGET cute_kernels::${name})
+  if(NOT TARGET cute_kernels::${name} AND EXISTS "${_cute_kernels_folder}/lib/${file}")
     add_library(cute_kernels::${name} ${kind} IMPORTED)
     set_target_properties(cute_kernels::${name} PROPERTIES
       IMPORTED_LOCATION "${_cute_kernels_folder}/lib/${file}"
@@ -69,9 +70,7 @@ macro(_cute_kernels_add name kind file)
 endmacro()
 
 _cute_kernels_add(cute_kernels SHARED libcute_kernels.so)
-if(EXISTS "${_cute_kernels_folder}/lib/libcute_kernels.a") # wheels have none
-  _cute_kernels_add(static STATIC libcute_kernels.a pthread dl rt)
-endif()
+_cute_kernels_add(static STATIC libcute_kernels.a pthread dl rt)
 _cute_kernels_add(load STATIC libcute_kernels_load.a dl)
 set_property(TARGET cute_kernels::cute_kernels PROPERTY IMPORTED_SONAME libcute_kernels.so)
 

@@ -1,0 +1,89 @@
+"""Makes a package around a library that is there already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from stubgen import elf, manifest, names, provenance
+from stubgen import package as packages
+from stubgen.diagnostics import Problem, StubgenError, problem
+from stubgen.inspection import binaries
+from stubgen.model import Family, Kernel, Library, Module, Origin
+from stubgen.package import Changes
+from stubgen.render import render
+
+
+@dataclass(frozen=True)
+class Stubs:
+    """What was made."""
+
+    library: Library
+    output: Path
+    changes: Changes
+    warnings: tuple[Problem, ...]
+
+
+def write_stubs(file: Path, output: Path, package: str | None = None) -> Stubs:
+    """Write a package with a copy of a library, and stubs, keyword wrappers and headers for it.
+
+    Parameters
+    ----------
+    file
+        The library.
+    output
+        The folder to write into.
+    package
+        The name of the package; by default the one that the library was generated for, or else that of
+        the file.
+
+    Raises
+    ------
+    StubgenError
+        CS104, CS407, CS507: there is no package to be made; CS501 to CS503: it cannot be written.
+    """
+    reason = names.why_no_package(package) if package else None
+    if package and reason:
+        raise StubgenError(problem("CS104", package=package, reason=reason))
+    packages.require_writable(output)
+    read = binaries.read(file, package)
+    library = _renamed(read.library, package or read.library.package, file)
+    files = {path: text.encode() for path, text in render(library).items()}
+    files[f"{library.package}/lib/lib{library.package}.so"] = _content(file)
+    files[f"{library.package}/{manifest.NAME}"] = manifest.encode(
+        library, files, gpu_code=provenance.gpu_code(file)
+    )
+    warnings = [
+        problem("CS604", kernel=item.name, file=file.name, reason=item.reason) for item in read.unknown
+    ]
+    soname, own = elf.soname(file), f"lib{library.package}.so"
+    if soname not in (None, own):
+        warnings.append(problem("CS605", file=own, soname=soname))
+    return Stubs(library, output, packages.commit(output, library.package, files), tuple(warnings))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise StubgenError(problem("CS407", file=file, reason=error.strerror)) from None
+
+
+def _renamed(library: Library, package: str, file: Path) -> Library:
+    """Give a package another name; the symbols in the library keep theirs."""
+    if package == library.package:
+        return library
+    replace = msgspec.structs.replace
+
+    def kept(function: Kernel | Family) -> str:
+        return function.linker_symbol(library.package)
+
+    def renamed(module: Module) -> Module:
+        kernels = tuple(replace(kernel, entry=kept(kernel)) for kernel in module.kernels)
+        families = tuple(replace(family, entry=kept(family)) for family in module.families)
+        return replace(module, kernels=kernels, families=families)
+
+    origin = Origin(file.name, library.package)
+    return replace(library, package=package, modules=tuple(map(renamed, library.modules)), origin=origin)
