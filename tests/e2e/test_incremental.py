@@ -1,0 +1,229 @@
+"""What is done again when something changes, and what is not; and that nobody can tell from the result."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SHARED = '''
+"""What two kernels share."""
+
+FACTOR = 2.0  # a comment
+'''
+
+FIRST = '''
+"""The first module."""
+
+import cutlass
+from cutlass import cute
+from shared import FACTOR
+
+import stubgen as sg
+
+
+@cute.jit
+def scale(x: cute.Tensor):
+    """x = FACTOR * x."""
+    for i in range(x.shape[0]):
+        x[i] = FACTOR * x[i]
+
+
+sg.export(scale, x=sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu"))
+'''
+
+SECOND = '''
+"""The second module."""
+
+import cutlass
+from cutlass import cute
+
+import stubgen as sg
+
+
+@cute.jit
+def shift(x: cute.Tensor, by: cutlass.Float32):
+    """x = x + by."""
+    for i in range(x.shape[0]):
+        x[i] = x[i] + x.element_type(by)
+
+
+@sg.family(dtype=[cutlass.Float32, cutlass.Float64])
+def moved(dtype):
+    return sg.kernel(shift, x=sg.tensor(dtype, sg.dim("n"), device="cpu"), by=cutlass.Float32)
+'''
+
+FILES = {"shared.py": SHARED, "first.py": FIRST, "second.py": SECOND}
+
+TRACER = """
+import sys
+from stubgen.compiler import pool
+
+compile_them, expand_them = pool.Pool.compile, pool.Pool.expand
+
+def compile(self, jobs, on_done):
+    print("compiled", *(job.declared.name for job in jobs), file=sys.stderr)
+    return compile_them(self, jobs, on_done)
+
+def expand(self, modules):
+    print("imported", *(module.name for module in modules), file=sys.stderr)
+    return expand_them(self, modules)
+
+pool.Pool.compile, pool.Pool.expand = compile, expand
+from stubgen.cli import main
+if __name__ == "__main__":
+    main()
+"""
+"""Says what the worker processes are really asked for."""
+
+
+class Project:
+    """A project with a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.kernels = folder / "kernels"
+        self.kernels.mkdir(parents=True)
+        for name, text in FILES.items():
+            (self.kernels / name).write_text(text)
+        (folder / "pyproject.toml").write_text('[tool.cute-stubgen]\narchs = ["sm_90a"]\n')
+        (folder / "tracer.py").write_text(TRACER)
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "user")}
+
+    def generate(self, *arguments: str) -> list[str]:
+        """Generate, and give what was imported and compiled."""
+        done = subprocess.run(
+            [sys.executable, self.folder / "tracer.py", "generate", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        lines = done.stderr.splitlines()
+        return [line for line in lines if line.startswith(("compiled", "imported"))]
+
+    def edit(self, name: str, change: Callable[[str], str]) -> None:
+        file = self.kernels / name
+        changed = change(file.read_text())
+        assert changed != file.read_text()
+        file.write_text(changed)
+
+    def output(self) -> dict[str, bytes]:
+        root = self.folder / "generated"
+        return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+EVERYTHING = ["imported first second", "compiled scale moved__float32 moved__float64"]
+SECOND_ONLY = ["imported second", "compiled moved__float32 moved__float64"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = Project(tmp_path_factory.mktemp("incremental") / "project")
+    assert made.generate() == EVERYTHING
+    return made
+
+
+def made_anew(project: Project, folder: Path) -> dict[str, bytes]:
+    """Give what the project generates without anything to reuse."""
+    fresh = Project(folder)
+    for file in project.kernels.glob("*.py"):
+        (fresh.kernels / file.name).write_text(file.read_text())
+    (fresh.folder / "pyproject.toml").write_text((project.folder / "pyproject.toml").read_text())
+    fresh.generate()
+    return fresh.output()
+
+
+def test_what_is_done_again(project: Project, tmp_path: Path) -> None:
+    """One history, because each step needs a project that was generated before."""
+    before = project.output()
+    assert project.generate() == [], "nothing changed"
+
+    for file in project.kernels.glob("*.py"):
+        os.utime(file)
+    assert project.generate() == [], "files were only touched"
+    assert project.output() == before
+
+    project.edit("second.py", lambda text: f"# More to say.\n{text}")
+    assert project.generate() == ["imported second"], "a comment"
+
+    project.edit("first.py", lambda text: text.replace("x = FACTOR * x.", "Scale it."))
+    assert project.generate() == ["imported first"], "a docstring"
+    assert "Scale it." in project.output()["cute_kernels/first.pyi"].decode()
+    assert project.output() == made_anew(project, tmp_path / "comments")
+
+    project.edit("second.py", lambda text: text.replace("x[i] + x", "x[i] - x"))
+    assert project.generate() == SECOND_ONLY, "code of one module"
+
+    project.edit("shared.py", lambda text: text.replace("2.0", "3.0"))
+    assert project.generate() == ["imported first", "compiled scale"], "what one module imports"
+
+    original = (project.kernels / "second.py").read_text()
+    project.edit("second.py", lambda text: text.replace("Float64]", "Float64, cutlass.Int32]"))
+    # What a family declares is code of its module, so all of the module is compiled again.
+    more = "compiled moved__float32 moved__float64 moved__int32"
+    assert project.generate() == ["imported second", more], "one more variant"
+    (project.kernels / "second.py").write_text(original)
+    assert project.generate() == [], "back to what it was"
+
+    (project.kernels / "third.py").write_text(SECOND.replace("moved", "pushed"))
+    added = ["imported third", "compiled pushed__float32 pushed__float64"]
+    assert project.generate() == added, "another file in the folder"
+    (project.kernels / "third.py").unlink()
+    assert project.generate() == [], "which is gone again"
+    assert "third" not in "".join(project.output())
+    assert project.output() == made_anew(project, tmp_path / "code")
+
+
+def test_an_output_that_was_edited_is_mended(project: Project) -> None:
+    stub = project.folder / "generated" / "cute_kernels" / "first.pyi"
+    text = stub.read_text()
+    stub.write_text(text + "# mine\n")
+    assert project.generate() == []
+    assert stub.read_text() == text
+
+
+def test_damaged_entries_are_replaced(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.generate()
+    before = project.output()
+    for entry in (tmp_path / "user" / "cute-stubgen" / "objects").glob("*/*.entry"):
+        data = entry.read_bytes()
+        entry.write_bytes(data[: len(data) // 2])
+    (tmp_path / "generated" / "cute_kernels" / "first.pyi").unlink()
+    assert project.generate() == EVERYTHING
+    assert project.output() == before
+    (tmp_path / "generated" / "cute_kernels" / "first.pyi").unlink()
+    assert project.generate() == []
+
+
+def test_a_shared_folder_serves_another_project(project: Project, tmp_path: Path) -> None:
+    setting = f'cache = "{tmp_path / "shared"}"\n'
+    settings = project.folder / "pyproject.toml"
+    text = settings.read_text()
+    settings.write_text(text + setting)
+    assert project.generate() == EVERYTHING
+    other = Project(tmp_path / "other")
+    for file in project.kernels.glob("*.py"):
+        (other.kernels / file.name).write_text(file.read_text())
+    (other.folder / "pyproject.toml").write_text(text + setting)
+    assert other.generate() == []
+    assert other.output() == project.output()
+    settings.write_text(text)
+
+
+def test_no_cache(project: Project) -> None:
+    settings = project.folder / "pyproject.toml"
+    text = settings.read_text()
+    settings.write_text(f'{text}cache = "off"\n')
+    assert project.generate() == EVERYTHING
+    assert project.generate() == [], "the record of the last run is not the cache"
+    project.edit("second.py", lambda text: f"{text}\n")
+    assert project.generate() == EVERYTHING
+    settings.write_text(text)
