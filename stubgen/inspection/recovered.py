@@ -65,7 +65,7 @@ def library(findings: Findings, package: str, file: str) -> tuple[Library, tuple
     versions = Versions(__version__, "unknown", _OLDEST_TVM_FFI, "unknown")
     origin = Origin(file, findings.package, is_partial=True)
     modules = (module,) if maker.kernels else ()
-    return Library(package, modules, versions, {}, origin), maker.unknown
+    return Library(package, modules, versions, {}, origin=origin), maker.unknown
 
 
 class _Maker:

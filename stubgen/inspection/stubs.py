@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -11,9 +12,12 @@ from stubgen import elf, manifest, names, provenance
 from stubgen import package as packages
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.inspection import binaries
-from stubgen.model import Family, Kernel, Library, Module, Origin
+from stubgen.model import Family, HostCode, Kernel, Library, Module, Origin
 from stubgen.package import Changes
 from stubgen.render import render
+from stubgen.render.project import project_files
+
+_MACHINES: dict[str, Literal["x86_64", "aarch64"]] = {"x86_64": "x86_64", "aarch64": "aarch64"}
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,11 @@ def write_stubs(file: Path, output: Path, package: str | None = None) -> Stubs:
     packages.require_writable(output)
     read = binaries.read(file, package)
     library = _renamed(read.library, package or read.library.package, file)
-    files = {path: text.encode() for path, text in render(library).items()}
+    host = _host_code(file)
+    files = {p: text.encode() for p, text in {**render(library), **project_files(library, host)}.items()}
     files[f"{library.package}/lib/lib{library.package}.so"] = _content(file)
     files[f"{library.package}/{manifest.NAME}"] = manifest.encode(
-        library, files, gpu_code=provenance.gpu_code(file)
+        library, files, gpu_code=provenance.gpu_code(file), host=host
     )
     warnings = [
         problem("CS604", kernel=item.name, file=file.name, reason=item.reason) for item in read.unknown
@@ -62,6 +67,16 @@ def write_stubs(file: Path, output: Path, package: str | None = None) -> Stubs:
     if soname not in (None, own):
         warnings.append(problem("CS605", file=own, soname=soname))
     return Stubs(library, output, packages.commit(output, library.package, files), tuple(warnings))
+
+
+def _host_code(file: Path) -> HostCode:
+    """Read what a library asks of a machine; which instructions it uses is not looked for."""
+    machine = elf.machine(file)
+    if machine not in _MACHINES:
+        raise StubgenError(problem("CS507", file=file, reason=f"it is for another machine: {machine}"))
+    return HostCode(
+        _MACHINES[machine], elf.needed(file), elf.glibc_version(file), elf.libstdcxx_version(file)
+    )
 
 
 def _content(file: Path) -> bytes:
