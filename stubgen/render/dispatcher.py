@@ -13,7 +13,7 @@ from stubgen.dispatch.constraints import Constraint, Feature, Integers, Layout, 
 from stubgen.dispatch.texts import stated
 from stubgen.dispatch.tree import Candidate, Leaf, Node, Switch
 from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Library, tvm_ffi_symbol
-from stubgen.render import cpp_types
+from stubgen.render import cpp_types, documentation
 from stubgen.render.templates import fill
 
 _TYPE_INDEXES = {
@@ -145,6 +145,7 @@ class _Selection:
 
     symbols: tuple[str, ...]
     signature: str
+    conditions: str
     count: int
     """Of the arguments."""
     parameters: str
@@ -156,6 +157,7 @@ class _Family:
     name: str
     symbols: tuple[str, ...]
     signature: str
+    conditions: str
     count: int
     parameters: str
     choices: list[_Choices]
@@ -188,6 +190,7 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
         name=family.name,
         symbols=symbols,
         signature=cpp_types.string(stated(family)),
+        conditions=cpp_types.string(_conditions(family)),
         count=len(family.parameters),
         parameters=cpp_types.string(", ".join(p.name for p in family.parameters)),
         choices=[
@@ -206,6 +209,7 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
             _Selection(
                 symbols=(choice_symbol(selection, family, package),) if slots else symbols,
                 signature=cpp_types.string(stated(family, selection.values)),
+                conditions=cpp_types.string(_conditions(family)),
                 count=len(own),
                 parameters=cpp_types.string(", ".join(own)),
                 body=_Body(selection.variants, package).text(),
@@ -252,6 +256,12 @@ def _case_number(values: Sequence[ChoiceValue], slots: Sequence[ChoiceSlot]) -> 
 
 def _index(value: ChoiceValue, values: Sequence[ChoiceValue]) -> int:
     return next(i for i, v in enumerate(values) if type(v) is type(value) and v == value)
+
+
+def _conditions(family: Family) -> str:
+    """Give what a refused call is told beside the signature."""
+    told = documentation.conditions(family.parameters)
+    return f", where {told}" if told else ""
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -140,6 +140,34 @@ def notes(
     return [line for sentence in sentences for line in wrapped(sentence, width=width)]
 
 
+def conditions(parameters: Sequence[Parameter]) -> str:
+    """Tell what tensors have to fulfil beyond dtypes and shapes, in one line; empty if that is nothing."""
+    strides = {p.name: dict.fromkeys(map(_shown_strides, _tensors_in(p.slot))) for p in parameters}
+    told = [
+        f"{name} has strides {' or '.join(text or 'of a row-major tensor' for text in found)}"
+        for name, found in strides.items()
+        if any(found)
+    ]
+    by_alignment: dict[int, list[str]] = {}
+    for parameter in parameters:
+        for tensor in _tensors_in(parameter.slot):
+            names = by_alignment.setdefault(tensor.alignment or 1, []) if _is_aligned(tensor) else []
+            if parameter.name not in names:
+                names.append(parameter.name)
+    told += [f"{_enumerated(names, 'and')} aligned to {n} bytes" for n, names in by_alignment.items()]
+    return "; ".join([*_multiples(_symbols_of(parameters)), *told])
+
+
+def _tensors_in(slot: Slot) -> list[TensorSlot]:
+    match slot:
+        case TensorSlot():
+            return [slot]
+        case TupleSlot(items=items) | OneOfSlot(alternatives=items):
+            return [tensor for item in items for tensor in _tensors_in(item)]
+        case _:
+            return []
+
+
 def describe(slot: Slot) -> str:
     """Describe what fits a slot, in one line."""
     match slot:
@@ -278,21 +306,30 @@ def _size_facts(parameters: tuple[Parameter, ...]) -> list[str]:
 
     Strides that the DSL numbers have 64 bits unless somebody asks otherwise, and are not listed for that.
     """
-    symbols: dict[str, Symbol] = {}
+    symbols = _symbols_of(parameters)
+    wide = [s.name for s in symbols if s.bits == 64 and not _NUMBERED.match(s.name)]
+    has = "has" if len(wide) == 1 else "have"
+    return [*_multiples(symbols), *([f"{_enumerated(wide, 'and')} {has} 64 bits"] if wide else [])]
+
+
+def _symbols_of(parameters: Sequence[Parameter]) -> list[Symbol]:
+    """Give the sizes of some parameters, each once."""
+    found: dict[str, Symbol] = {}
     for parameter in parameters:
         for symbol in _symbols(parameter.slot):
-            symbols.setdefault(symbol.name, symbol)
+            found.setdefault(symbol.name, symbol)
+    return list(found.values())
+
+
+def _multiples(symbols: Sequence[Symbol]) -> list[str]:
     by_divisor: dict[int, list[str]] = {}
-    for symbol in symbols.values():
+    for symbol in symbols:
         by_divisor.setdefault(symbol.divisible_by, []).append(symbol.name)
-    multiples = [
+    return [
         f"{_enumerated(found, 'and')} {'is a multiple' if len(found) == 1 else 'are multiples'} of {divisor}"
         for divisor, found in by_divisor.items()
         if divisor > 1
     ]
-    wide = [s.name for s in symbols.values() if s.bits == 64 and not _NUMBERED.match(s.name)]
-    has = "has" if len(wide) == 1 else "have"
-    return [*multiples, *([f"{_enumerated(wide, 'and')} {has} 64 bits"] if wide else [])]
 
 
 def _symbols(slot: Slot) -> list[Symbol]:

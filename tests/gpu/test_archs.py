@@ -101,7 +101,7 @@ assert torch.isfinite(results[0]).all()
 
 
 def test_what_is_not_called_takes_no_gpu_memory() -> None:
-    """Free memory as the driver sees it, in a process of its own; the library has megabytes of device code."""
+    """Free memory as the driver sees it, in a process of its own; the library has megabytes of GPU code."""
     code = """
 import torch
 x = torch.randn(8, 4096, device="cuda").half()

@@ -344,7 +344,7 @@ def test_misaligned_rows_are_refused(library):
 
 def test_rows_of_a_length_that_vectors_do_not_divide_are_refused(library):
     a, c = torch.zeros(16, 12, device="cuda").half(), torch.zeros(16, 16, device="cuda").half()
-    with pytest.raises(ValueError, match="divisible by 8"):
+    with pytest.raises(TypeError, match=r"No variant accepts .*multiples of 8"):
         library("gemm").gemm(a, a, c, "none")
 
 
@@ -368,5 +368,5 @@ def test_what_no_variant_accepts_is_refused(library):
     with pytest.raises(TypeError, match=r"No variant accepts .*1000.* when calling: `softmax"):
         library("softmax").softmax(x, x)
     x = torch.zeros(2, 1024).cpu()
-    with pytest.raises(TypeError, match=r"No variant accepts .*CPU"):
+    with pytest.raises(ValueError, match=r"calling: `softmax.*expected device_type=cuda"):
         library("softmax").softmax(x, x)
