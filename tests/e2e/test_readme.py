@@ -42,6 +42,10 @@ def test_the_calls_from_python_have_the_right_types(output: Path, tmp_path: Path
     assert done.returncode == 0, done.stdout
 
 
+def test_the_family_is_this_repositorys() -> None:
+    assert blocks("python")[3] in (ROOT / "kernels" / "norm.py").read_text()
+
+
 def test_the_call_from_cpp_compiles(output: Path, tmp_path: Path) -> None:
     (tmp_path / "call.cpp").write_text(blocks("cpp")[0])
     includes = [output / "cute_kernels" / "include", *tvm_ffi.libinfo.include_paths()]
