@@ -25,7 +25,7 @@ def native_of(kernel):
     if not kernel.get("variant"):
         return getattr(module, kernel["name"])
     variants = getattr(module, kernel["variant"]["family"]).variants
-    return variants["_".join(kernel["variant"]["labels"].values())]
+    return variants["_".join(kernel["variant"]["labels"].values()) or "only"]
 
 
 for kernel in [*kernels, *families]:

@@ -14,6 +14,7 @@ from stubgen.model import (
     Library,
     Module,
     NoneSlot,
+    OneOfSlot,
     Parameter,
     ScalarSlot,
     Slot,
@@ -294,6 +295,8 @@ def _argument(slot: Slot, text: str, structs: Mapping[TupleSlot, Struct]) -> str
         case ScalarSlot(dtype="uint64"):
             # tvm-ffi refuses the upper half of the range; the compiled function takes it as negative.
             return f"static_cast<std::int64_t>({text})"
+        case OneOfSlot() if (kind := cpp_types.parameter_type(slot, {})).startswith("std::optional<"):
+            return f"{kind.replace('std::optional', 'tvm::ffi::Optional', 1)}({text})"
         case TupleSlot() if slot in structs:
             at = {m.index: f"{text}.{m.name}" for m in structs[slot].members}
             return _rebuilt(slot, at, structs)

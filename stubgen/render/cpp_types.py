@@ -30,6 +30,7 @@ HEADERS = {
     "tvm::ffi::Any": "tvm/ffi/any.h",
     "tvm::ffi::Optional": "tvm/ffi/optional.h",
     "std::nullopt": "optional",
+    "std::optional": "optional",
     "tvm::ffi::Function": "tvm/ffi/function.h",
     "tvm::ffi::Shape": "tvm/ffi/container/shape.h",
     "tvm::ffi::Tensor": "tvm/ffi/container/tensor.h",
@@ -75,7 +76,7 @@ def _common_type(given: list[Slot], alternatives: tuple[Slot, ...]) -> str:
         return "const tvm::ffi::Any&"
     if len(given) == len(alternatives) or common == "void*":
         return common
-    return f"tvm::ffi::Optional<{common}>"
+    return f"std::optional<{common}>"  # takes what converts to a view, which tvm-ffi's own does not
 
 
 _INTEGERS = frozenset(f"std::{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))

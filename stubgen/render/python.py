@@ -275,7 +275,7 @@ def _class_names(module: Module) -> dict[str, str]:
 
 def _meet(first: str, second: str) -> bool:
     short, long = sorted((first, second), key=len)
-    return short == long or long.startswith(f"{short}Variant")
+    return short == long or re.fullmatch(r"Variants?\d*", long.removeprefix(short)) is not None
 
 
 def _keyword(module: Module, function: Kernel | Family) -> _Function:

@@ -175,7 +175,7 @@ def test_a_family_without_axes_has_one_member() -> None:
     @sg.family()
     def alone() -> None: ...
 
-    assert [d.family for d in declared()] == ["alone"]
+    assert [(d.family, d.name) for d in declared()] == [("alone", "alone__only")]
 
 
 def test_the_decorated_function_stays_what_it_was() -> None:
