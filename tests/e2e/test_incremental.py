@@ -181,6 +181,33 @@ def test_what_is_done_again(project: Project, tmp_path: Path) -> None:
     assert project.output() == made_anew(project, tmp_path / "code")
 
 
+IMPORTED = """
+import sys
+from stubgen.cli import main
+sys.argv = ["cute-stubgen", sys.argv[1]]
+try:
+    main()
+except SystemExit as exit:
+    assert not exit.code, exit.code
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+@pytest.mark.parametrize("command", ["generate", "check"])
+def test_a_run_with_nothing_to_do_imports_next_to_nothing(project: Project, command: str) -> None:
+    project.generate()
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, command],
+        cwd=project.folder,
+        env=project.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    heavy = {"cutlass", "jinja2", "libcst", "torch", "tvm_ffi", "multiprocessing", "elftools"}
+    assert heavy.isdisjoint(done.stdout.splitlines()[-1].split())
+
+
 def test_an_output_that_was_edited_is_mended(project: Project) -> None:
     stub = project.folder / "generated" / "cute_kernels" / "first.pyi"
     text = stub.read_text()
