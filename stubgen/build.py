@@ -30,6 +30,7 @@ from stubgen import (
     fingerprint,
     hostcode,
     link,
+    machine,
     manifest,
     package,
     provenance,
@@ -37,29 +38,20 @@ from stubgen import (
     state,
 )
 from stubgen.cache import open_cache
-from stubgen.compilation import Built, Progress
+from stubgen.compilation import Built
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.model import Family, HostCode, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
+from stubgen.progress import Progress, Silent
 from stubgen.render import dispatcher, linkage, metadata, render
 from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_cuda_runtime
 from stubgen.state import Summary, python_files
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
-
-
-class Silent:
-    """Nobody watches."""
-
-    def phase(self, title: str, total: int) -> None:
-        """Ignore it."""
-
-    def step(self, what: str) -> None:
-        """Ignore it."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +194,14 @@ def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
     named = tuple(dict.fromkeys((*settings.archs, *settings.devices)))
     logs = str(_log_folder(project))
     return tuple(
-        Settings(str(project), arch, config.device_profile(settings, arch) if arch else None, logs, named)
+        Settings(
+            str(project),
+            arch,
+            config.device_profile(settings, arch) if arch else None,
+            logs,
+            named,
+            float(settings.timeout),
+        )
         for arch in names
     )
 
@@ -409,8 +408,8 @@ def _expected_signatures(library: Library) -> dict[str, tuple[int, str, Kernel |
 
 
 def default_jobs() -> int:
-    """Give the number of worker processes for this machine: one a core, each takes up to 760 MB."""
-    return max(1, len(os.sched_getaffinity(0)))
+    """Give the number of worker processes for this machine: one a core, if there is memory for so many."""
+    return machine.workers()
 
 
 __all__ = [

@@ -339,13 +339,20 @@ has to have the higher priority.
         "the full text is in {log}; look for a newer cute-stubgen",
     ),
     "CS303": Entry(
-        "a worker process was killed while it compiled",
-        "look for a lack of memory, or try again with fewer processes: --jobs 1",
-        "A worker takes up to 760 MB; one runs on each core.",
+        "the process that worked on {what} {how}",
+        "look at what the kernel does while it is built; for lack of memory, try fewer processes: --jobs 1",
+        "It was tried twice, the second time with nothing beside it. Results of other kernels are kept. "
+        "SIGSEGV and SIGABRT are crashes of the compiler, or of a library that the kernel module imports; "
+        "SIGKILL usually comes from the system when memory runs out. A process takes up to 760 MB.",
     ),
     "CS304": Entry(
         "{kernel} is {found} in the linked library, but the compiler reported {expected}",
         "this is a defect of cute-stubgen or of the compiler; please report it",
+    ),
+    "CS305": Entry(
+        "the process that worked on {what} {how}",
+        "if it only needs longer, allow that: --timeout SECONDS, or timeout under [tool.cute-stubgen]",
+        "The limit is for one kernel, or for importing one kernel module. Results of other kernels are kept.",
     ),
     # CS4xx: building the library.
     "CS401": Entry(

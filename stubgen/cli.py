@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import msgspec
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from stubgen import __version__, catalogue, config, state
@@ -62,7 +61,13 @@ _Arch = Annotated[
 ]
 _Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, help="Worker processes; one a core by default.", show_default=False),
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        help="Worker processes; by default as many as cores and memory allow.",
+        show_default=False,
+    ),
 ]
 _Toolchain = Annotated[
     ToolchainName | None,
@@ -73,6 +78,10 @@ _Host = Annotated[
     typer.Option(
         help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native.", show_default=False
     ),
+]
+_Timeout = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="SECONDS", help="Limit for one kernel; 600 by default.", show_default=False),
 ]
 _Depfile = Annotated[
     Path | None,
@@ -119,11 +128,12 @@ def generate(
     toolchain: _Toolchain = None,
     host: _Host = None,
     jobs: _Jobs = None,
+    timeout: _Timeout = None,
     depfile: _Depfile = None,
     as_json: _Json = False,
 ) -> None:
     """Compile every exported kernel and write the package."""
-    settings = _Settings(kernels, project, output, package, arch, toolchain, host)
+    settings = _Settings(kernels, project, output, package, arch, toolchain, host, timeout)
     with _errors(as_json):
         start = time.monotonic()
         root, loaded = settings.load()
@@ -133,8 +143,9 @@ def generate(
             _report(root / loaded.output, known, {}, time.monotonic() - start, as_json)
             return
         from stubgen import build
+        from stubgen.cli_progress import shown
 
-        with _progress() as progress:
+        with shown(_err) as progress:
             result = build.generate(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
         _write_depfile(depfile, root, loaded)
         summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
@@ -158,10 +169,11 @@ def check(
     toolchain: _Toolchain = None,
     host: _Host = None,
     jobs: _Jobs = None,
+    timeout: _Timeout = None,
     as_json: _Json = False,
 ) -> None:
     """Compare the package with what would be generated; exit with 1 if they differ, write nothing."""
-    settings = _Settings(kernels, project, output, package, arch, toolchain, host)
+    settings = _Settings(kernels, project, output, package, arch, toolchain, host, timeout)
     with _errors(as_json):
         root, loaded = settings.load()
         known = state.unchanged(root, loaded)
@@ -169,8 +181,9 @@ def check(
         warnings: Sequence[Problem] = known.warnings if known else ()
         if known is None:
             from stubgen import build
+            from stubgen.cli_progress import shown
 
-            with _progress() as progress:
+            with shown(_err) as progress:
                 result = build.check(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
             changes, warnings = _changes(result.changes), result.warnings
         _print_warnings(warnings, as_json)
@@ -340,6 +353,7 @@ class _Settings:
         archs: list[str] | None = None,
         toolchain: str | None = None,
         host: str | None = None,
+        timeout: int | None = None,
     ) -> None:
         self._project = project
         self._given: dict[str, Any] = {
@@ -349,6 +363,7 @@ class _Settings:
             "archs": tuple(archs or ()),
             "toolchain": toolchain,
             "host": host,
+            "timeout": timeout,
         }
 
     def load(self) -> tuple[Path, config.Config]:
@@ -359,43 +374,6 @@ class _Settings:
 
 # ---------------------------------------------------------------------------------------------------------
 # Output
-
-
-class _Bar:
-    """Shows the pipeline's progress as a bar."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task: TaskID | None = None
-
-    def phase(self, title: str, total: int) -> None:
-        if self._task is not None:
-            self._progress.update(self._task, completed=self._progress.tasks[-1].total)
-        self._task = self._progress.add_task(title, total=total)
-
-    def step(self, what: str) -> None:
-        if self._task is not None:
-            self._progress.advance(self._task)
-
-
-class _Lines:
-    """Prints the pipeline's phases as lines, where there is no terminal."""
-
-    def phase(self, title: str, total: int) -> None:
-        _err.print(f"{title} ({total})", markup=False)
-
-    def step(self, what: str) -> None:
-        """Say nothing: steps would be noise in a log."""
-
-
-@contextmanager
-def _progress() -> Generator[_Bar | _Lines, None, None]:
-    if not _err.is_terminal:
-        yield _Lines()
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=_err, transient=True) as progress:
-        yield _Bar(progress)
 
 
 def _report(

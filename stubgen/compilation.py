@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -17,18 +17,9 @@ from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, Mod
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
 from stubgen.link import KernelIR
 from stubgen.model import tvm_ffi_symbol
+from stubgen.progress import Progress
 from stubgen.reuse import Reuse
 from stubgen.signatures import AuthorParameter
-
-
-class Progress(Protocol):
-    """What the pipeline tells whoever watches it."""
-
-    def phase(self, title: str, total: int) -> None:
-        """Begin a phase of this many steps."""
-
-    def step(self, what: str) -> None:
-        """Finish a step of the phase."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +98,7 @@ class _LazyPool:
     """Worker processes that are started when there is something for them to do."""
 
     def __init__(self, target: Settings, jobs: int) -> None:
-        self._target, self._jobs = target, jobs
+        self._target, self.count = target, jobs
         self._stack = ExitStack()
         self._pool: pool.Pool | None = None
 
@@ -120,7 +111,7 @@ class _LazyPool:
     def __call__(self) -> pool.Pool:
         """Give the processes."""
         if self._pool is None:
-            self._pool = self._stack.enter_context(pool.workers(self._target, self._jobs))
+            self._pool = self._stack.enter_context(pool.workers(self._target, self.count))
         return self._pool
 
 
@@ -172,16 +163,30 @@ class _Run:
             if facts is not None and found is not None:
                 outcomes[job.ir_path] = found.outcome(job, facts)
                 reuse.keep(job, outcomes[job.ir_path])
-        for job in jobs:
-            if job.ir_path in outcomes:
-                self._progress.step(job.declared.name)
         missing = [job for job in jobs if job.ir_path not in outcomes]
-        if missing:
-            made = workers().compile(missing, lambda declared: self._progress.step(declared.name))
-            for job, outcome in zip(missing, made, strict=True):
-                outcomes[job.ir_path] = outcome
-                reuse.keep(job, outcome)
+        outcomes |= self._compiled(missing, len(outcomes), workers, reuse)
         return [outcomes[job.ir_path] for job in jobs]
+
+    def _compiled(
+        self, jobs: Sequence[CompileJob], reused: int, workers: _LazyPool, reuse: Reuse
+    ) -> dict[str, Outcome]:
+        """Compile what nothing is kept of; those that took longest the last time, or are new, first."""
+        seconds = {job.declared.name: reuse.seconds(job) for job in jobs}
+        self._progress.plan(reused, seconds, workers.count)
+        if not jobs:
+            return {}
+        known = {name: took for name, took in seconds.items() if took is not None}
+        ordered = sorted(jobs, key=lambda job: -known.get(job.declared.name, float("inf")))
+        outcomes: dict[str, Outcome] = {}
+
+        def done(job: CompileJob, outcome: Outcome) -> None:
+            outcomes[job.ir_path] = outcome
+            reuse.keep(job, outcome)  # at once: who interrupts the run does not lose it
+            self._progress.step(job.declared.name)
+
+        workers().compile(ordered, lambda job: self._progress.begin(job.declared.name), done)
+        reuse.keep_seconds(jobs, [outcomes[job.ir_path].seconds for job in jobs])
+        return outcomes
 
     def nowhere(self) -> set[Problem]:
         """Give the families that have no variant for any architecture."""

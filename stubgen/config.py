@@ -64,6 +64,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Device profiles, by architecture."""
     cache: str = ""
     """Folder that compiled kernels are kept in; by default the user's own, and none for ``off``."""
+    timeout: _Count = 600
+    """Seconds that compiling one kernel, or importing one module, may take."""
 
 
 def find_project(start: Path) -> Path:

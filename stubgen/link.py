@@ -237,8 +237,11 @@ def _compile_kernels(
         kernel, obj = pair
         return _failure_of(lambda: toolchain.compile_ir(_with_alias(kernel, work), obj, host))
 
-    with ThreadPoolExecutor(jobs) as pool:
+    pool = ThreadPoolExecutor(jobs)
+    try:
         _raise_all(pool.map(compile_one, zip(kernels, objects, strict=True)))
+    finally:
+        pool.shutdown(cancel_futures=True)  # who interrupts does not wait for what was not begun
     return objects
 
 

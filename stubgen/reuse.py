@@ -89,6 +89,8 @@ class Reuse:
         self._base = cache.key(
             fingerprint.of_tool(), target.arch, target.profile and msgspec.to_builtins(target.profile)
         )
+        self._arch = target.arch
+        self._seconds: dict[str, dict[str, float]] = {}
         self._sources = {
             job.name: _sources(module, project) for module, job in zip(modules, jobs, strict=True)
         }
@@ -115,6 +117,30 @@ class Reuse:
             ir = Path(job.ir_path).read_bytes()
             entry = _Entry(self._text(job), outcome.compiled, outcome.warnings, ir)
             self._store.put(self._key(job), msgspec.msgpack.encode(entry))
+
+    def seconds(self, job: CompileJob) -> float | None:
+        """Give how long compiling a kernel of that name took the last time, whatever it was then."""
+        return self._recorded_seconds(job.module).get(job.declared.name)
+
+    def keep_seconds(self, jobs: Sequence[CompileJob], seconds: Sequence[float]) -> None:
+        """Remember how long jobs took; 0 for those that came to nothing."""
+        for module in dict.fromkeys(job.module for job in jobs):
+            recorded = self._recorded_seconds(module)
+            recorded |= {
+                job.declared.name: took
+                for job, took in zip(jobs, seconds, strict=True)
+                if job.module == module and took
+            }
+            self._store.put(self._seconds_key(module), msgspec.msgpack.encode(recorded))
+
+    def _recorded_seconds(self, module: ModuleJob) -> dict[str, float]:
+        if module.name not in self._seconds:
+            found = _decoded(self._store.get(self._seconds_key(module)), dict[str, float])
+            self._seconds[module.name] = found or {}
+        return self._seconds[module.name]
+
+    def _seconds_key(self, module: ModuleJob) -> str:
+        return cache.key("seconds", self._arch, module.import_name)
 
     def _text(self, job: CompileJob) -> str:
         return cache.key(self._sources[job.module.name].text, job.declared.place.line)

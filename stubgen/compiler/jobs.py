@@ -22,6 +22,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Folder for what the compiler prints and for full error texts."""
     named_archs: tuple[str, ...] = ()
     """All that the user names; the DSL has to know every one."""
+    timeout: float = 600.0
+    """Seconds that one kernel, or importing one module, may take."""
 
 
 class ModuleJob(msgspec.Struct, frozen=True):
@@ -104,3 +106,5 @@ class Outcome(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     """What the author should know of a kernel that was compiled."""
+    seconds: float = 0.0
+    """What compiling took."""

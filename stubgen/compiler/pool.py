@@ -8,54 +8,91 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver
-from typing import Any, TypeVar
+from typing import Any
 
-from stubgen.compiler.jobs import CompileJob, Declared, Expansion, Facts, ModuleJob, Outcome, Settings
-from stubgen.diagnostics import StubgenError, problem
+from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.compiler.processes import Ended, Processes, Task, Watcher
+from stubgen.diagnostics import Problem, StubgenError, problem
+from stubgen.model import Place
 
 DSL_REQUIREMENT = "nvidia-cutlass-dsl>=4.8,<4.9"
 """The versions that :mod:`stubgen.compiler.dsl` is written against."""
 
 _WORKER = "stubgen.compiler.worker"
-_Result = TypeVar("_Result")
 
 
 class Pool:
     """Worker processes for one architecture."""
 
-    def __init__(self, executor: ProcessPoolExecutor) -> None:
-        self._executor = executor
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
 
     def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
         """List what each module declares, in the order of the modules."""
-        futures = [self._submit("expand", module) for module in modules]
-        return [_result(future) for future in futures]
+        found = self._processes.run([Task(_call, ("expand", module)) for module in modules])
+        return [
+            Expansion(problems=(_ended(end, module.file, Place(module.file, 1)),))
+            if isinstance(end := result, Ended)
+            else result
+            for module, result in zip(modules, found, strict=True)
+        ]
 
     def compile(
         self,
         jobs: Sequence[CompileJob],
-        on_done: Callable[[Declared], None],
-    ) -> list[Outcome]:
-        """Compile declarations, in the order of the jobs."""
-        futures = {
-            self._submit("compile", job.module, job.declared, job.build_name, job.ir_path): job.declared
-            for job in jobs
-        }
-        for future in as_completed(futures):
-            on_done(futures[future])
-        return [_result(future) for future in futures]
+        on_start: Callable[[CompileJob], None],
+        on_done: Callable[[CompileJob, Outcome], None],
+    ) -> None:
+        """Compile declarations, begun in the order of the jobs.
+
+        One whose process dies or hangs has that for its problem; the others are not concerned.
+
+        Parameters
+        ----------
+        jobs
+            What to compile.
+        on_start
+            Called when a job is begun; a second time if its process has died.
+        on_done
+            Called with its result, as soon as there is one.
+        """
+        tasks = [
+            Task(_call, ("compile", job.module, job.declared, job.build_name, job.ir_path)) for job in jobs
+        ]
+        self._processes.run(tasks, _Watch(jobs, on_start, on_done))
 
     def facts(self, jobs: Sequence[CompileJob]) -> list[Facts | None]:
         """Read what can be known of kernels without compiling them, in the order of the jobs."""
-        futures = [self._submit("facts", job.module, job.declared) for job in jobs]
-        return [_result(future) for future in futures]
+        found = self._processes.run([Task(_call, ("facts", job.module, job.declared)) for job in jobs])
+        return [None if isinstance(result, Ended) else result for result in found]
 
-    def _submit(self, name: str, *arguments: Any) -> Future[Any]:
-        return self._executor.submit(_call, name, *arguments)
+
+class _Watch(Watcher):
+    """Passes on which jobs are begun and done."""
+
+    def __init__(
+        self,
+        jobs: Sequence[CompileJob],
+        on_start: Callable[[CompileJob], None],
+        on_done: Callable[[CompileJob, Outcome], None],
+    ) -> None:
+        self._jobs, self._on_start, self._on_done = jobs, on_start, on_done
+
+    def started(self, position: int) -> None:
+        self._on_start(self._jobs[position])
+
+    def finished(self, position: int, result: Any) -> None:
+        job = self._jobs[position]
+        name, place = job.declared.name, job.declared.place
+        if isinstance(result, Ended):
+            result = Outcome(problems=(_ended(result, name, place, name),))
+        self._on_done(job, result)
+
+
+def _ended(end: Ended, what: str, place: Place | None, kernel: str | None = None) -> Problem:
+    return problem("CS305" if end.hung else "CS303", place=place, kernel=kernel, what=what, how=end.how)
 
 
 @contextmanager
@@ -65,39 +102,47 @@ def workers(settings: Settings, jobs: int) -> Generator[Pool, None, None]:
     The processes are forked from a server process, so that the DSL (a second or two) is imported once and the
     calling process never has it.
     """
-    with _executor(jobs, settings) as executor:
-        yield Pool(executor)
+    with _forked(jobs, settings) as processes:
+        yield Pool(processes)
 
 
 def stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
     """Ask a linked library for the signature of each function, given how many parameters it has."""
     # Without the DSL, which takes longer to import than all the rest takes.
-    with ProcessPoolExecutor(
-        1, multiprocessing.get_context("spawn"), initializer=_enter, initargs=(None,)
-    ) as executor:
-        return _result(executor.submit(_stated_signatures, library, names))
+    processes = Processes(multiprocessing.get_context("spawn"), 1, _enter, None)
+    try:
+        stated: dict[str, str] = _only(processes, Task(_stated_signatures, (library, names)), library)
+    finally:
+        processes.close()
+    return stated
 
 
 def detect_arch() -> str | None:
     """Ask a worker for the architecture of this machine's GPU."""
-    with _executor(1, None) as executor:
-        return _result(executor.submit(_detect_arch))
+    with _forked(1, None) as processes:
+        arch: str | None = _only(processes, Task(_detect_arch, ()), "the DSL")
+    return arch
+
+
+def _only(processes: Processes, task: Task, what: str) -> Any:
+    (result,) = processes.run([task])
+    if isinstance(result, Ended):
+        raise StubgenError(_ended(result, what, None))
+    return result
 
 
 @contextmanager
-def _executor(jobs: int, settings: Settings | None) -> Generator[ProcessPoolExecutor, None, None]:
+def _forked(count: int, settings: Settings | None) -> Generator[Processes, None, None]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_WORKER])
     _forget_dsl_settings()
     with _ignoring_interrupts():
         forkserver.ensure_running()
-    executor = ProcessPoolExecutor(jobs, context, initializer=_enter, initargs=(settings,))
+    processes = Processes(context, count, _enter, settings, settings.timeout if settings else None)
     try:
-        yield executor
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        raise
-    executor.shutdown()
+        yield processes
+    finally:
+        processes.close()
 
 
 @contextmanager
@@ -131,17 +176,7 @@ class _Process:
 
 
 def _enter(settings: Settings | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end at once and in silence
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     _Process.settings = settings
-
-
-def _end_with_parent() -> None:
-    """End this process when the tool is gone, however it went; its siblings keep the queues open for it."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _detect_arch() -> str | None:
@@ -176,10 +211,3 @@ def _worker_module() -> Any:
                 requirement=DSL_REQUIREMENT,
             )
         ) from None
-
-
-def _result(future: Future[_Result]) -> _Result:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        raise StubgenError(problem("CS303")) from None

@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import textwrap
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -74,8 +75,10 @@ class Worker:
             if isinstance(declarations, Problem):
                 return Outcome(problems=(declarations,))
             job = _Job(self._settings, declared)
+            start = time.monotonic()
             try:
-                return job.run(declarations[declared.index], build_name, ir_path)
+                outcome = job.run(declarations[declared.index], build_name, ir_path)
+                return msgspec.structs.replace(outcome, seconds=time.monotonic() - start)
             except (Exception, SystemExit) as error:  # kernels run any code while they are built
                 return Outcome(problems=job.explain(error))
 

@@ -65,9 +65,10 @@ from stubgen.compiler import pool
 
 compile_them, expand_them = pool.Pool.compile, pool.Pool.expand
 
-def compile(self, jobs, on_done):
-    print("compiled", *(job.declared.name for job in jobs), file=sys.stderr)
-    return compile_them(self, jobs, on_done)
+def compile(self, jobs, *watch):
+    in_order = sorted(jobs, key=lambda job: (job.module.name, job.declared.index))
+    print("compiled", *(job.declared.name for job in in_order), file=sys.stderr)
+    return compile_them(self, jobs, *watch)
 
 def expand(self, modules):
     print("imported", *(module.name for module in modules), file=sys.stderr)
