@@ -73,7 +73,7 @@ def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.Functio
     """Give the functions of stubs by name; families too, and their variants as ``name.variants['key']``."""
     found: dict[str, ast.FunctionDef] = {}
     inside = (file for file in folder.rglob(files) if "kwargs" not in file.relative_to(folder).parts)
-    for file in sorted(inside):
+    for file in sorted(file for file in inside if file.name != "__init__.pyi"):  # which has no kernels
         body = ast.parse(file.read_text()).body
         found |= _functions(body)
         classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
