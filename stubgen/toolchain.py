@@ -275,6 +275,9 @@ class Toolchain(ABC):
 
     def _compile(self, command: list[str | Path], source: Path, obj: Path, host: HostTarget) -> None:
         """Compile a file, or take the object from the store."""
+        if isinstance(self.store, NoCache):
+            self._really_compile(command, source, obj, host)
+            return
         key = self._object_key(command, source, obj)
         data = self.store.get(key)
         if data is None:
