@@ -39,7 +39,7 @@ def example(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run all tests. Arguments go to pytest."""
-    session.install("-e", ".", *groups("test"))
+    session.install("-e", ".[dask,remote]", *groups("test"))
     session.run("pytest", *(session.posargs or ["-n", "2", "--dist", "loadgroup"]))
 
 

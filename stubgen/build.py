@@ -91,9 +91,8 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
     package.require_writable(output)
     made = _build(project, settings, jobs, progress)
     changes = package.commit(output, settings.package, made.files)
-    result = Result(made.library, made.host, output, tuple(made.files), changes, made.warnings)
-    _remember(project, settings, result, made.files)
-    return result
+    _remember(project, settings, made)
+    return made.result(output, changes)
 
 
 def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> Result:
@@ -101,19 +100,18 @@ def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> 
     made = _build(project, settings, jobs, progress)
     output = project / settings.output
     changes = package.compare(output, settings.package, made.files)
-    result = Result(made.library, made.host, output, tuple(made.files), changes, made.warnings)
-    if not result.changes:
-        _remember(project, settings, result, made.files)
-    return result
+    if not changes:
+        _remember(project, settings, made)
+    return made.result(output, changes)
 
 
-def _remember(project: Path, settings: Config, result: Result, files: Mapping[str, bytes]) -> None:
+def _remember(project: Path, settings: Config, made: _Made) -> None:
     """Let the next run know that there is nothing to do, if nothing changes."""
     modules = _kernel_modules(project, settings)
     sources = {path for module in modules for path in fingerprint.all_sources(module, project)}
     sources |= {path for given in settings.kernels for path in python_files(project / given)}
-    summary = Summary(settings.package, len(result.library.kernels), result.warnings)
-    state.remember(project, settings, sources, files, summary)
+    summary = Summary(settings.package, len(made.library.kernels), made.warnings)
+    state.remember(project, settings, sources, made.files, summary)
 
 
 @dataclass(frozen=True)
@@ -124,6 +122,13 @@ class _Made:
     host: HostCode
     files: dict[str, bytes]
     warnings: tuple[Problem, ...]
+    remarks: tuple[Problem, ...] = ()
+    """Warnings about the run and not about what it made."""
+
+    def result(self, output: Path, changes: Changes) -> Result:
+        """Give what there is to report."""
+        warnings = (*self.warnings, *self.remarks)
+        return Result(self.library, self.host, output, tuple(self.files), changes, warnings)
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,7 @@ def _build(project: Path, settings: Config, jobs: int, progress: Progress) -> _M
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
         library, files, gpu_code=gpu_code, sources=sources, host=host
     )
-    return _Made(library, host, files, warnings)
+    return _Made(library, host, files, warnings, store.warnings())
 
 
 # ---------------------------------------------------------------------------------------------------------

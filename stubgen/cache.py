@@ -14,13 +14,15 @@ import os
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 import platformdirs
+
+from stubgen.diagnostics import Problem
 
 DEFAULT_LIMIT = 4 * 2**30
 """Of all entries together, in bytes."""
@@ -40,8 +42,15 @@ class Cache(Protocol):
     def put(self, key: str, data: bytes) -> None:
         """Keep data under a key."""
 
+    def expect(self, keys: Sequence[str]) -> None:
+        """Prepare to be asked for these soon."""
+
     def tidy(self) -> None:
-        """Make room, if it is time to."""
+        """Finish what was begun, and make room if it is time to."""
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Give what went wrong so far, and did not keep the run from going on."""
+        ...
 
 
 class NoCache:
@@ -53,8 +62,15 @@ class NoCache:
     def put(self, key: str, data: bytes) -> None:
         """Forget it."""
 
+    def expect(self, keys: Sequence[str]) -> None:
+        """Do nothing."""
+
     def tidy(self) -> None:
         """Do nothing."""
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Give none."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -90,21 +106,26 @@ class FolderCache:
             stored = path.read_bytes()
         except OSError:
             return None
-        digest, packed = stored[:_DIGEST], stored[_DIGEST:]
-        if hashlib.sha256(packed).digest() != digest:
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # used just now
-        return zlib.decompress(packed)
+        data = opened(stored)
+        if data is not None:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # used just now
+        return data
 
     def put(self, key: str, data: bytes) -> None:
         """Keep data under a key, if the folder can be written."""
-        packed = zlib.compress(data, _FAST)
         path = self._path(key)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, hashlib.sha256(packed).digest() + packed)
+            _write(path, sealed(data))
             self._written = True
+
+    def holds(self, key: str) -> bool:
+        """Tell whether there is something under a key; it may turn out to be damaged."""
+        return self._path(key).is_file()
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Do nothing: all is at hand."""
 
     def contents(self) -> Contents:
         """Count what there is."""
@@ -138,8 +159,12 @@ class FolderCache:
                 stamp.touch()
                 self.prune()
 
+    def warnings(self) -> tuple[Problem, ...]:
+        """Give none: a run is not worse off without what cannot be read or written here."""
+        return ()
+
     def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key[2:]}{_SUFFIX}"
+        return self.folder / entry_name(key)
 
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
         for path in self.folder.glob(f"*/*{_SUFFIX}"):
@@ -147,18 +172,45 @@ class FolderCache:
                 yield path, path.stat()
 
 
-def open_cache(setting: str, project: Path) -> FolderCache | NoCache:
+def sealed(data: bytes) -> bytes:
+    """Pack data so that :func:`opened` sees whether it came through whole."""
+    packed = zlib.compress(data, _FAST)
+    return hashlib.sha256(packed).digest() + packed
+
+
+def opened(stored: bytes) -> bytes | None:
+    """Give what was sealed, or ``None`` if that is damaged."""
+    digest, packed = stored[:_DIGEST], stored[_DIGEST:]
+    return zlib.decompress(packed) if hashlib.sha256(packed).digest() == digest else None
+
+
+def entry_name(key: str) -> str:
+    """Give the path of an entry in its store."""
+    return f"{key[:2]}/{key[2:]}{_SUFFIX}"
+
+
+def open_cache(setting: str, project: Path) -> Cache:
     """Give the store that a configuration names.
 
     Parameters
     ----------
     setting
-        A folder, relative to the project; ``""`` for the user's own, ``"off"`` for none.
+        A folder, relative to the project, or the URL of a store elsewhere; ``""`` for the user's own folder,
+        ``"off"`` for none.
     project
         The project's folder.
+
+    Raises
+    ------
+    StubgenError
+        CS120 or CS121 for a URL that nothing here can read.
     """
     if setting == "off":
         return NoCache()
+    if "://" in setting:
+        from stubgen.remote import store
+
+        return store.open_remote(setting, FolderCache(user_folder()))
     return FolderCache(project / setting if setting else user_folder())
 
 

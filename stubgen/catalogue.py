@@ -58,6 +58,17 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "{arch} and {other} are the same architecture under two names",
         "give it once",
     ),
+    # CS12x and CS13x: other machines.
+    "CS120": Entry(
+        "{what} needs {package}, which is not installed: {reason}",
+        "install it: pip install '{requirement}'",
+        "What only some need is not installed with the tool. The file systems of fsspec that are not S3 "
+        "come in packages of their own, such as gcsfs and adlfs.",
+    ),
+    "CS121": Entry(
+        "cache = {url!r} names no kind of store that is known",
+        'use a folder, or a URL that fsspec knows, such as "s3://bucket/prefix"',
+    ),
     # CS2xx: discovery and declarations.
     "CS201": Entry(
         "no kernels found in {folder}{remark}",
@@ -484,6 +495,11 @@ Compiled functions return nothing.
         "C and C++ programs that are linked with {file} look for {soname} when they run",
         "have that name in their search path too, or link the library anew with -Wl,-soname,{file}",
         "The name that the loader looks for lies in the library itself. Python loads it by its path.",
+    ),
+    "CS610": Entry(
+        "the cache {url} is not used in this run: {reason}",
+        "see whether the address is right, and whether this machine may {do} there",
+        "The run does without it, and compiles what the folder of this machine does not have.",
     ),
     # CS9xx: the tool itself.
     "CS901": Entry(

@@ -152,6 +152,7 @@ class _Run:
         """Give what each job made, now or an earlier time."""
         outcomes: dict[str, Outcome] = {}
         stale: list[CompileJob] = []
+        reuse.expect(jobs)
         for job in jobs:  # one after the other: what is found is large
             found = reuse.compiled(job)
             if found is not None and found.is_current:
@@ -249,6 +250,7 @@ def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
 
 def _expanded(jobs: Sequence[ModuleJob], workers: _LazyPool, reuse: Reuse) -> list[Expansion]:
     """Give what each module declares, known from an earlier time or found out now."""
+    reuse.expect_modules(jobs)
     known = {job: expansion for job in jobs if (expansion := reuse.expansion(job)) is not None}
     unknown = [job for job in jobs if job not in known]
     for job, expansion in zip(unknown, workers().expand(unknown) if unknown else (), strict=True):

@@ -95,6 +95,15 @@ class Reuse:
             job.name: _sources(module, project) for module, job in zip(modules, jobs, strict=True)
         }
 
+    def expect_modules(self, modules: Sequence[ModuleJob]) -> None:
+        """Let the cache know which modules will be asked for."""
+        self._store.expect([self._expansion_key(module) for module in modules])
+
+    def expect(self, jobs: Sequence[CompileJob]) -> None:
+        """Let the cache know which kernels will be asked for."""
+        modules = dict.fromkeys(job.module for job in jobs)
+        self._store.expect([*map(self._seconds_key, modules), *map(self._key, jobs)])
+
     def expansion(self, module: ModuleJob) -> Expansion | None:
         """Give what a module declares, if that is known."""
         return _decoded(self._store.get(self._expansion_key(module)), Expansion)
