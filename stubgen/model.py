@@ -10,6 +10,7 @@ function the way the compiler reported it, which is not always the way its autho
 
 from __future__ import annotations
 
+import zlib
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -421,9 +422,14 @@ _MAGIC = b"cute-stubgen model 1\n"
 def to_section(library: Library) -> bytes:
     """Encode a library for the section; :func:`from_section` gives an equal one back.
 
-    MessagePack, which unlike JSON knows infinities.
+    A checksum, and MessagePack, which unlike JSON knows infinities.
     """
-    return _MAGIC + msgspec.msgpack.encode(library)
+    packed = msgspec.msgpack.encode(library)
+    return _MAGIC + _checksum(packed) + packed
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "little")
 
 
 def from_section(data: bytes) -> Library:
@@ -438,7 +444,10 @@ def from_section(data: bytes) -> Library:
     """
     if not data.startswith(_MAGIC):
         raise msgspec.DecodeError("it does not begin as this version's does")
-    return msgspec.msgpack.decode(data[len(_MAGIC) :], type=Library)
+    start = len(_MAGIC) + 4
+    if data[len(_MAGIC) : start] != _checksum(data[start:]):
+        raise msgspec.DecodeError("its checksum is another")
+    return msgspec.msgpack.decode(data[start:], type=Library)
 
 
 def from_json(data: bytes) -> Library:

@@ -12,7 +12,7 @@ from stubgen import elf, names
 from stubgen.diagnostics import StubgenError, problem
 from stubgen.inspection import recovered, recovery
 from stubgen.inspection.recovery import Unknown
-from stubgen.model import SECTION, Library, from_section
+from stubgen.model import SECTION, ChoiceSlot, Family, Library, Module, Variant, from_section
 
 _KINDS = {1: "it is an object file, which has to be linked first", 4: "it is a core dump"}
 
@@ -86,10 +86,31 @@ def model_in(file: Path) -> Library | None:
     if section is None:
         return None
     try:
-        return from_section(section)
+        library = from_section(section)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         reason = f"its metadata is damaged, or another version's: {error}"
         raise StubgenError(problem("CS507", file=file, reason=reason)) from None
+    if not all(map(_is_consistent, library.modules)):
+        raise StubgenError(problem("CS507", file=file, reason="its metadata contradicts itself"))
+    return library
+
+
+def _is_consistent(module: Module) -> bool:
+    """Tell whether families and their variants know each other; everything else relies on that."""
+    variants = {kernel.name: kernel.variant for kernel in module.kernels}
+    families = {family.name: family for family in module.families}
+    listed = [(family, variants.get(name)) for family in module.families for name in family.variants]
+    return (
+        len(variants) == len(module.kernels)
+        and all(variant is None or variant.family in families for variant in variants.values())
+        and all(_fits(variant, family) for family, variant in listed)
+    )
+
+
+def _fits(variant: Variant | None, family: Family) -> bool:
+    axes = [axis.name for axis in family.axes]
+    chosen = {p.slot.axis for p in family.choices if isinstance(p.slot, ChoiceSlot)}
+    return variant is not None and list(variant.labels) == axes and chosen <= variant.values.keys()
 
 
 def read(file: Path, package: str | None = None) -> Read:
@@ -115,7 +136,7 @@ def read(file: Path, package: str | None = None) -> Read:
     if kind in _KINDS:
         raise StubgenError(problem("CS507", file=file, reason=_KINDS[kind]))
     cubins = elf.cubins(file)
-    findings = elf.read(file, lambda data: recovery.find(bytes(data), cubins))
+    findings = elf.read(file, lambda data: recovery.find(data, cubins))
     made, unknown = recovered.library(findings, package or findings.package or _package(file), file.name)
     if not made.modules:
         reason = (

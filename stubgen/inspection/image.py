@@ -5,6 +5,7 @@ What a damaged file says is taken as it is, within bounds: an address that leads
 
 from __future__ import annotations
 
+import mmap
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ class Image:
         The file, an ELF image of 64 bits, little-endian, whose sections lie within it.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | mmap.mmap) -> None:
         self._data = data
         header = _HEADER.unpack_from(data)
         self.type: int = header[1]

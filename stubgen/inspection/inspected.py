@@ -44,7 +44,7 @@ def inspect(given: str) -> Inspected:
         file = Path(given)
         read = binaries.read(file)
         return _inspected(read.library, binaries.binary(file), read.unknown)
-    library = find_library(given)
+    library = find_library(given, partial=True)
     file = find_manifest(given).parent / "lib" / f"lib{library.package}.so"
     return _inspected(library, binaries.binary(file) if file.exists() else None)
 

@@ -12,7 +12,7 @@ from stubgen.inspection import binaries
 from stubgen.model import Library
 
 
-def find_library(given: str) -> Library:
+def find_library(given: str, *, partial: bool = False) -> Library:
     """Read what a package was generated from.
 
     Parameters
@@ -20,12 +20,14 @@ def find_library(given: str) -> Library:
     given
         The output folder, the package's folder, its ``manifest.json``, the library itself, or the name of
         an installed package.
+    partial
+        Whether a package will do of which no more is known than the texts in its library tell.
 
     Raises
     ------
     StubgenError
-        CS504: there is no such package, or its manifest is not one of this version. CS407, CS507: what
-        is given is a file, but no whole library.
+        CS504: there is no such package, too little is known of it, or its manifest is not one of this
+        version. CS407, CS507: what is given is a file, but no whole library.
     """
     if is_library(given):
         return _library_in(Path(given))
@@ -33,6 +35,8 @@ def find_library(given: str) -> Library:
     if read is None:
         reason = "its manifest.json was not written by this version of cute-stubgen"
         raise StubgenError(problem("CS504", path=given, reason=reason))
+    if read.library.origin and read.library.origin.is_partial and not partial:
+        raise StubgenError(problem("CS504", path=given, reason="no more is known of it than texts tell"))
     return read.library
 
 

@@ -9,6 +9,7 @@ Where that leaves a doubt, the function is left out, and the doubt is told.
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -123,7 +124,7 @@ class Findings:
     unknown: tuple[Unknown, ...]
 
 
-def find(data: bytes, cubins: Iterable[elf.Cubin]) -> Findings:
+def find(data: bytes | mmap.mmap, cubins: Iterable[elf.Cubin]) -> Findings:
     """Find the functions of a library.
 
     Parameters
@@ -139,7 +140,7 @@ def find(data: bytes, cubins: Iterable[elf.Cubin]) -> Findings:
 class _Finder:
     """Looks through one library."""
 
-    def __init__(self, image: Image, data: bytes, cubins: Iterable[elf.Cubin]) -> None:
+    def __init__(self, image: Image, data: bytes | mmap.mmap, cubins: Iterable[elf.Cubin]) -> None:
         self._image = image
         self._containers = {_container(data, cubin): cubin.arch for cubin in cubins}
         self._known: dict[int, tuple[int, ...]] = {}
@@ -276,7 +277,7 @@ class _Finder:
                 return
 
 
-def _container(data: bytes, cubin: elf.Cubin) -> tuple[int, int]:
+def _container(data: bytes | mmap.mmap, cubin: elf.Cubin) -> tuple[int, int]:
     """Give where the container of a GPU binary begins in the file, and where the binary ends."""
     start = data.rfind(_CONTAINER, max(0, cubin.offset - _LONGEST_HEADERS), cubin.offset)
     return (start if start >= 0 else cubin.offset, cubin.offset + cubin.size)

@@ -12,6 +12,7 @@ import msgspec
 from tvm_ffi import libinfo
 
 from stubgen import manifest
+from stubgen.inspection import binaries
 from stubgen.model import (
     ChoiceSlot,
     Extent,
@@ -26,6 +27,7 @@ from stubgen.model import (
     Symbol,
     TensorSlot,
     TupleSlot,
+    to_section,
 )
 
 EXPORTER = (
@@ -140,6 +142,18 @@ def link(folder: Path, target: str, output: Path, *names: str) -> Path:
         objects.append(obj)
     runtime = [libinfo.find_libtvm_ffi()] if target.startswith("x86_64") else []
     zig("-shared", "-target", target, "-Wl,-z,undefs", *objects, *runtime, "-o", output)
+    return output
+
+
+def link_complete(folder: Path, target: str, output: Path) -> Path:
+    """Link all exported functions with a section that holds their model, as a generated library has it."""
+    library = binaries.read(link(folder, target, output, *FOREIGN)).library
+    model = ", ".join(map(str, to_section(library)))
+    source = output.with_suffix(".c")
+    attributes = '__attribute__((section(".cute_stubgen"), used, retain))'
+    source.write_text(f"{attributes} static const unsigned char model[] = {{{model}}};\n")
+    objects = [folder / f"{name}.{target}.o" for name in FOREIGN]
+    zig("-shared", "-fPIC", "-target", target, "-Wl,-z,undefs", source, *objects, "-o", output)
     return output
 
 
