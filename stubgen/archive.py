@@ -49,7 +49,7 @@ def library_archives(
     package = library.package
     static = make_archive(
         compiled.own,
-        compiled.runtimes,
+        compiled.runtimes.archives,
         work / f"lib{package}.a",
         package=package,
         keep=linkage.entry_symbols(library),

@@ -21,15 +21,13 @@ import platformdirs
 
 from stubgen import (
     __version__,
-    archive,
     archs,
+    assembly,
     compilation,
     config,
     discovery,
     dispatch,
     fingerprint,
-    hostcode,
-    link,
     machine,
     manifest,
     package,
@@ -43,13 +41,13 @@ from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
-from stubgen.model import Family, HostCode, Kernel, Library, Module, Record, Versions
+from stubgen.model import HostCode, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
-from stubgen.render import dispatcher, linkage, metadata, render
+from stubgen.render import dispatcher, render
 from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
-from stubgen.runtimes import find_cuda_runtime
+from stubgen.runtimes import find_runtimes
 from stubgen.state import Summary, python_files
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
 
@@ -131,15 +129,6 @@ class _Made:
         return Result(self.library, self.host, output, tuple(self.files), changes, warnings)
 
 
-@dataclass(frozen=True)
-class _Linked:
-    """The shared library, the archives to link programs with, and the objects that both are made of."""
-
-    shared: Path
-    archives: tuple[Path, ...]
-    objects: link.Objects
-
-
 def _build(project: Path, settings: Config, jobs: int, progress: Progress) -> _Made:
     """Make everything, and write nothing."""
     store = open_cache(settings.cache, project)
@@ -148,30 +137,44 @@ def _build(project: Path, settings: Config, jobs: int, progress: Progress) -> _M
     versions = _versions(compiler)  # asks the toolchain, so that a broken one is found first
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
+    target = _host_target(settings)
     with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
         built, warnings = compilation.compile_modules(
             modules, targets, settings.package, Path(scratch), jobs, progress, store
         )
         if not any(built.values()):
             raise StubgenError(discovery.no_kernels(modules, ", ".join(settings.kernels)))
+        device_code = any(item.archs for items in built.values() for item in items)
+        runtimes = find_runtimes(device_code=device_code, kind=settings.runtime, machine=target.machine)
         library = Library(
             settings.package,
             _modules(modules, built),
             versions,
             {target.arch: target.profile for target in targets if target.arch and target.profile},
             settings.version,
+            runtimes.shared,
+            target.machine,
         )
         _require_distinct_symbols(library)
-        linked = _link(library, built, compiler, settings, Path(scratch), jobs, progress)
-        host = _read_back(library, linked, settings)
+        progress.phase("Linking", 1)
+        linked = assembly.link_library(
+            library,
+            [ir for items in built.values() for item in items for ir in item.irs(settings.package)],
+            toolchain=compiler,
+            host=target,
+            runtimes=runtimes,
+            work=Path(scratch),
+            jobs=jobs,
+        )
+        host = assembly.read_back(library, linked, target, _oldest_glibc(settings, target))
+        progress.step(linked.shared.name)
         gpu_code = provenance.gpu_code(linked.shared)
         binaries = {path.name: path.read_bytes() for path in (linked.shared, *linked.archives)}
     store.tidy()
     texts = {**render(library), **project_files(library, host)}
     files = {path: text.encode() for path, text in texts.items()}
     files |= {f"{settings.package}/lib/{name}": data for name, data in binaries.items()}
-    parts = find_cuda_runtime().distributions if gpu_code else ()
-    bill = sbom(library, files, provenance.versions(parts))
+    bill = sbom(library, files, provenance.versions(runtimes.distributions))
     files[f"{settings.package}/sbom.cdx.json"] = bill.encode()
     sources = provenance.sources(modules, project)
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
@@ -182,6 +185,19 @@ def _build(project: Path, settings: Config, jobs: int, progress: Progress) -> _M
 
 # ---------------------------------------------------------------------------------------------------------
 # Before compiling
+
+
+def _host_target(settings: Config) -> HostTarget:
+    if settings.host == "aarch64":
+        target = HostTarget("generic", machine="aarch64")
+    else:
+        target = HostTarget(settings.host)
+    return dataclasses.replace(target, glibc=settings.glibc) if settings.glibc else target
+
+
+def _oldest_glibc(settings: Config, target: HostTarget) -> str | None:
+    """Give the version to hold the library to: what the configuration says, or what zig builds for."""
+    return settings.glibc or (target.glibc if settings.toolchain == "zig" else None)
 
 
 def _kernel_modules(project: Path, settings: Config) -> tuple[discovery.KernelModule, ...]:
@@ -328,88 +344,6 @@ def _require_distinct_symbols(library: Library) -> None:
                 raise StubgenError(
                     problem("CS213", place=kernel.place, kernel=kernel.name, first=other.place)
                 )
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Linking
-
-
-def _link(
-    library: Library,
-    built: Mapping[str, Sequence[Built]],
-    compiler: Toolchain,
-    settings: Config,
-    scratch: Path,
-    jobs: int,
-    progress: Progress,
-) -> _Linked:
-    progress.phase("Linking", 1)
-    host = _host_target(settings)
-    objects = link.compile_objects(
-        [ir for items in built.values() for item in items for ir in item.irs(library.package)],
-        definitions=dispatcher.dispatcher(library),
-        sources={"register": linkage.registration(library), "metadata": metadata.metadata(library)},
-        toolchain=compiler,
-        host=host,
-        work=scratch,
-        jobs=jobs,
-    )
-    shared = link.link_objects(
-        objects,
-        scratch / f"lib{library.package}.so",
-        exports=linkage.exports(library),
-        toolchain=compiler,
-        host=host,
-    )
-    archives = archive.library_archives(library, objects, toolchain=compiler, host=host, work=scratch)
-    progress.step(shared.name)
-    return _Linked(shared, tuple(archives), objects)
-
-
-def _host_target(settings: Config) -> HostTarget:
-    target = HostTarget(settings.host)
-    return dataclasses.replace(target, glibc=settings.glibc) if settings.glibc else target
-
-
-def _read_back(library: Library, linked: _Linked, settings: Config) -> HostCode:
-    """Compare what was linked with what the compiler reported: symbols, architectures, signatures.
-
-    Returns
-    -------
-        What the library asks of the machine that it runs on.
-    """
-    shared, target = linked.shared, _host_target(settings)
-    link.verify_library(
-        shared,
-        exports=linkage.exports(library),
-        archs=[arch for kernel in library.kernels for arch in kernel.archs],
-    )
-    floor = settings.glibc or (target.glibc if settings.toolchain == "zig" else None)  # only zig can choose
-    host = hostcode.read_host_code(shared, linked.objects.own, target, floor)
-    _require_signatures(library, shared)
-    return host
-
-
-def _require_signatures(library: Library, shared: Path) -> None:
-    expected = _expected_signatures(library)
-    stated = pool.stated_signatures(str(shared), {name: count for name, (count, *_) in expected.items()})
-    raise_if_any(
-        problem("CS304", place=function.place, kernel=name, found=stated[name], expected=abi)
-        for name, (_, abi, function) in expected.items()
-        if stated[name] != abi
-    )
-
-
-def _expected_signatures(library: Library) -> dict[str, tuple[int, str, Kernel | Family]]:
-    """Give, for each function of the library, the number of its parameters and its signature."""
-    expected: dict[str, tuple[int, str, Kernel | Family]] = {}
-    for kernel in library.kernels:
-        builds = (kernel.build_name(library.package, arch) for arch in kernel.archs)
-        for name in (kernel.name, *builds):
-            expected[name] = (len(kernel.parameters), kernel.abi, kernel)
-    for family in library.families:
-        expected[family.name] = (len(family.parameters), dispatch.stated(family), family)
-    return expected
 
 
 def default_jobs() -> int:

@@ -394,7 +394,8 @@ has to have the higher priority.
         "{file} is missing, which belongs to {distribution}",
         "install it: pip install '{requirement}'",
         "Libraries hold the DSL's small runtime and the CUDA runtime, so that they need neither where "
-        "they run. Both come as static archives in Python packages.",
+        'they run. Both come as static archives in Python packages. With runtime = "shared", they are linked '
+        "with the DSL's runtime library instead.",
     ),
     "CS407": Entry(
         "{file} is not a sound ELF file: {reason}",
@@ -419,6 +420,12 @@ has to have the higher priority.
         "this is a defect of cute-stubgen or of the toolchain; please report it",
         "What was compiled is read back instruction by instruction: on a CPU without them the first call "
         "would end the process.",
+    ),
+    "CS412": Entry(
+        "the wheel of {what} for {machine} cannot be had: {reason}",
+        "check the network and pip's index; once fetched, it is kept",
+        "Libraries for another machine are linked with that machine's runtimes, which come out of its "
+        "wheels on PyPI, in the versions that are installed here.",
     ),
     # CS5xx: output.
     "CS501": Entry(

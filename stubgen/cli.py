@@ -76,7 +76,7 @@ _Toolchain = Annotated[
 _Host = Annotated[
     HostName | None,
     typer.Option(
-        help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native.", show_default=False
+        help="CPU for the host code: x86-64-v2 (the default), x86-64-v3, native, aarch64.", show_default=False
     ),
 ]
 _Timeout = Annotated[

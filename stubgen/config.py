@@ -22,7 +22,8 @@ else:
     import tomli as tomllib
 
 ToolchainName: TypeAlias = Literal["zig", "system"]
-HostName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native"]
+HostName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native", "aarch64"]
+RuntimeName: TypeAlias = Literal["static", "shared"]
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -58,6 +59,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """What compiles the host code and links: PyPI's ziglang, or the machine's own compiler."""
     host: HostName = "x86-64-v2"
     """CPU that the host code is compiled for."""
+    runtime: RuntimeName = "static"
+    """Whether the DSL's runtime is in the library, or found in the installed DSL when that is loaded."""
     glibc: str | None = None
     """The oldest glibc that the library has to run with."""
     devices: dict[str, DeviceSettings] = {}
@@ -100,11 +103,12 @@ def load(project: Path, **overrides: Any) -> Config:
     reason = names.why_no_package(config.package)
     if reason:
         raise StubgenError(problem("CS104", package=config.package, reason=reason))
-    raise_if_any(_problem(reason) for reason in _wrong_versions(config))
+    raise_if_any(_problem(reason) for reason in _contradictions(config))
     return config
 
 
-def _wrong_versions(config: Config) -> Iterator[str]:
+def _contradictions(config: Config) -> Iterator[str]:
+    """Say what is wrong with values that have the right type."""
     try:
         Version(config.version)
     except InvalidVersion:
@@ -114,6 +118,8 @@ def _wrong_versions(config: Config) -> Iterator[str]:
         )
     if config.glibc and not re.fullmatch(r"2\.\d+", config.glibc):
         yield f'tool.cute-stubgen.glibc is {config.glibc!r}; it must be a version, such as "2.28"'
+    if config.host == "aarch64" and config.toolchain != "zig":
+        yield 'host "aarch64" needs toolchain "zig": the machine\'s own compiler is for this machine'
 
 
 def _table(file: Path) -> Any:

@@ -17,7 +17,7 @@ from stubgen import elf
 from stubgen.commands import ToolError
 from stubgen.diagnostics import StubgenError, problem, raise_if_any
 from stubgen.render.templates import fill
-from stubgen.runtimes import find_cuda_runtime, find_tvm_ffi
+from stubgen.runtimes import Runtimes, find_runtimes, find_tvm_ffi
 from stubgen.toolchain import HostTarget, Toolchain
 
 # What the archives of the CUDA runtime use of glibc; before 2.34 these were libraries of their own.
@@ -28,6 +28,7 @@ _ALLOWED_NEEDS = frozenset(
         "libtvm_ffi.so",
         "libc.so.6",
         "ld-linux-x86-64.so.2",
+        "ld-linux-aarch64.so.1",
         *(f"lib{part}.so.{number}" for part, number in (("pthread", 0), ("dl", 2), ("rt", 1))),
     }
 )
@@ -63,12 +64,12 @@ class Objects:
     ----------
     own : tuple of Path
         The objects of the kernels, in their order, and those of the C beside them.
-    runtimes : tuple of Path
-        The archives that these need; none without device code.
+    runtimes : Runtimes
+        What these need.
     """
 
     own: tuple[Path, ...]
-    runtimes: tuple[Path, ...]
+    runtimes: Runtimes
 
 
 def compile_objects(
@@ -78,6 +79,7 @@ def compile_objects(
     sources: Mapping[str, str] | None = None,
     toolchain: Toolchain,
     host: HostTarget | None = None,
+    runtimes: Runtimes | None = None,
     work: Path,
     jobs: int | None = None,
 ) -> Objects:
@@ -95,6 +97,8 @@ def compile_objects(
         static archive gets only if it uses it.
     toolchain, host
         What compiles, and for which machine; by default ``HostTarget()``.
+    runtimes
+        What the library will be linked with; by default the static runtimes, if it has device code.
     work
         Existing folder for the objects, and the C that some are made of.
     jobs
@@ -107,16 +111,15 @@ def compile_objects(
     """
     host = host or HostTarget()
     include = find_tvm_ffi().include
-    # Without device code nothing calls the CUDA runtime, and the library is some 0.7 MB smaller for
-    # it.
-    cuda = find_cuda_runtime() if any(kernel.has_device_code for kernel in kernels) else None
-    companion = companion_source(definitions, device_code=cuda is not None)
+    device_code = any(kernel.has_device_code for kernel in kernels)
+    runtimes = runtimes or find_runtimes(device_code=device_code, machine=host.machine)
+    companion = companion_source(definitions, static_runtime=device_code and runtimes.library is None)
     compiled = _compile_kernels(kernels, toolchain, host, work, jobs or os.cpu_count() or 1)
     compiled += [
         compile_source(name, text, include, toolchain, host, work)
         for name, text in {"companion": companion, **(sources or {})}.items()
     ]
-    return Objects(tuple(compiled), cuda.archives if cuda else ())
+    return Objects(tuple(compiled), runtimes)
 
 
 def link_objects(
@@ -150,14 +153,19 @@ def link_objects(
     StubgenError
         CS401, CS402, CS404 to CS406.
     """
+    runtimes = objects.runtimes
+    shared = [library for library in (runtimes.tvm_ffi, runtimes.library) if library]
     toolchain.link(
         objects.own,
-        objects.runtimes,
+        runtimes.archives,
         output,
         soname=output.name,
         exports=exports,
-        library_dirs=[find_tvm_ffi().libraries],
-        libraries=["tvm_ffi", *(_GLIBC_PARTS if objects.runtimes else ())],
+        library_dirs=[library.parent for library in shared],
+        libraries=[
+            *(library.stem.removeprefix("lib") for library in shared),
+            *(_GLIBC_PARTS if runtimes.archives else ()),
+        ],
         host=host or HostTarget(),
     )
     return output
@@ -189,6 +197,7 @@ def verify_library(
     *,
     exports: Sequence[str],
     archs: Sequence[str],
+    needs: Sequence[str] = (),
 ) -> None:
     """Read a linked library back and compare it with what was asked for.
 
@@ -200,6 +209,8 @@ def verify_library(
         All symbols that it must have, and no others.
     archs
         The architecture of every build that has device code.
+    needs
+        The shared libraries that it must need, beside those that any may.
 
     Raises
     ------
@@ -208,23 +219,23 @@ def verify_library(
     """
     reasons = [
         *_wrong_exports(set(elf.exported_symbols(library)), set(exports)),
-        *_wrong_needs(elf.needed(library)),
+        *_wrong_needs(elf.needed(library), needs),
         *_wrong_archs([cubin.arch for cubin in elf.cubins(library)], archs),
     ]
     raise_if_any(problem("CS408", file=library, reason=reason) for reason in reasons)
 
 
-def companion_source(definitions: str, *, device_code: bool) -> str:
+def companion_source(definitions: str, *, static_runtime: bool) -> str:
     """Give the C that is compiled into a library beside its kernels.
 
     Parameters
     ----------
     definitions
         C of the library's own.
-    device_code
+    static_runtime
         Whether to define what the DSL's static runtime leaves open.
     """
-    return fill("companion.c.j2", definitions=definitions.strip("\n"), device_code=device_code)
+    return fill("companion.c.j2", definitions=definitions.strip("\n"), static_runtime=static_runtime)
 
 
 def _compile_kernels(
@@ -300,10 +311,13 @@ def _wrong_exports(found: set[str], wanted: set[str]) -> Iterator[str]:
         yield f"it exports {symbol}, which should be hidden"
 
 
-def _wrong_needs(libraries: Sequence[str]) -> Iterator[str]:
-    for library in libraries:
-        if library not in _ALLOWED_NEEDS:
+def _wrong_needs(found: Sequence[str], wanted: Sequence[str]) -> Iterator[str]:
+    for library in found:
+        if library not in _ALLOWED_NEEDS and library not in wanted:
             yield f"it needs {library}"
+    for library in wanted:
+        if library not in found:
+            yield f"it does not need {library}"
 
 
 def _wrong_archs(found: Iterable[str], wanted: Iterable[str]) -> Iterator[str]:

@@ -346,6 +346,23 @@ class DeviceProfile(_Data, frozen=True):
     warp_size: int = 32
 
 
+Machine: TypeAlias = Literal["x86_64", "aarch64"]
+"""What host code is compiled for, as in a target triple."""
+
+
+class SharedRuntime(_Data, frozen=True):
+    """The DSL's runtime library, where it is not linked into the package's own."""
+
+    distribution: str
+    """What it is installed with."""
+    version: str
+    """That the package was built with."""
+    requirement: str
+    """What pip finds one by that fits."""
+    file: str
+    """Relative to the folder of ``nvidia_cutlass_dsl``."""
+
+
 class Versions(_Data, frozen=True):
     """The tools that shaped the library."""
 
@@ -375,6 +392,10 @@ class Library(_Data, frozen=True):
     """For each architecture, the profile that its kernels were built with."""
     version: str = "0.1.0"
     """Of the package itself, as its author counts."""
+    shared_runtime: SharedRuntime | None = None
+    """What has to be loaded before the library; nothing if the runtimes are linked into it."""
+    machine: Machine = "x86_64"
+    """That the host code is for."""
     origin: Origin | None = None
     """Where the model does not come from the compiler."""
 
@@ -397,7 +418,7 @@ class Library(_Data, frozen=True):
 class HostCode(_Data, frozen=True):
     """What a linked library asks of the machine that it runs on, as read back from its bytes."""
 
-    machine: Literal["x86_64", "aarch64"]
+    machine: Machine
     needed: tuple[str, ...]
     """The shared libraries that the loader has to find."""
     glibc: str | None = None

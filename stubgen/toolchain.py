@@ -15,6 +15,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -40,8 +41,9 @@ from stubgen.commands import (
     unwritable,
 )
 from stubgen.diagnostics import problem
+from stubgen.model import Machine
 
-CpuName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native"]
+CpuName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native", "generic"]
 
 # Tried with what DSL 4.8.1 exports: clang 19 does not know `captures(none)`; 20 and 21, for which
 # `llvm.lifetime.start` has one argument more, refuse the calls of it. 22 is fine.
@@ -74,8 +76,8 @@ class HostTarget:
     Attributes
     ----------
     cpu : str
-        The least CPU that it runs on. ``native`` is the CPU of the building machine; such a build
-        is neither portable nor reproducible elsewhere.
+        The least CPU that it runs on; ``generic`` is the plainest one. ``native`` is the CPU of the
+        building machine; such a build is neither portable nor reproducible elsewhere.
     glibc : str
         The oldest glibc that it runs with, where the toolchain can choose.
     machine : str
@@ -84,10 +86,15 @@ class HostTarget:
 
     cpu: CpuName = "x86-64-v2"
     glibc: str = "2.17"
-    machine: Literal["x86_64"] = "x86_64"
+    machine: Machine = "x86_64"
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this machine can run what is compiled."""
+        return platform.machine() == self.machine
 
     def __str__(self) -> str:
-        return self.cpu
+        return self.machine if self.cpu == "generic" else self.cpu
 
 
 class Toolchain(ABC):

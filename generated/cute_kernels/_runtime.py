@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,6 +40,8 @@ def _load() -> Any:
             f"cute_kernels does not work with tvm-ffi {tvm_ffi.__version__}: pip install '{_REQUIREMENT}'"
         )
     library = Path(__file__).parent / "lib" / "libcute_kernels.so"
+    if os.uname().machine != "x86_64":
+        raise ImportError(f"{library} is for x86_64, and this machine is {os.uname().machine}")
     if not library.exists():
         raise ImportError(f"{library} is missing: generate the package again, or install its wheel")
     try:

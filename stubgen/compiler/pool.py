@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import multiprocessing
 import os
@@ -106,12 +107,17 @@ def workers(settings: Settings, jobs: int) -> Generator[Pool, None, None]:
         yield Pool(processes)
 
 
-def stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
-    """Ask a linked library for the signature of each function, given how many parameters it has."""
+def stated_signatures(library: str, names: dict[str, int], runtime: str | None = None) -> dict[str, str]:
+    """Ask a linked library for the signature of each function, given how many parameters it has.
+
+    Another library that it needs, and that the loader would not find, may be given too.
+    """
     # Without the DSL, which takes longer to import than all the rest takes.
     processes = Processes(multiprocessing.get_context("spawn"), 1, _enter, None)
     try:
-        stated: dict[str, str] = _only(processes, Task(_stated_signatures, (library, names)), library)
+        stated: dict[str, str] = _only(
+            processes, Task(_stated_signatures, (library, names, runtime)), library
+        )
     finally:
         processes.close()
     return stated
@@ -191,9 +197,11 @@ def _call(name: str, *arguments: Any) -> Any:
     return getattr(_Process.worker, name)(*arguments)
 
 
-def _stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
+def _stated_signatures(library: str, names: dict[str, int], runtime: str | None) -> dict[str, str]:
     os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"  # tvm-ffi would import torch
     readback: Any = importlib.import_module("stubgen.compiler.readback")
+    if runtime:
+        ctypes.CDLL(runtime)
     stated: dict[str, str] = readback.stated_signatures(library, names)
     return stated
 

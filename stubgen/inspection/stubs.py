@@ -53,8 +53,9 @@ def write_stubs(file: Path, output: Path, package: str | None = None) -> Stubs:
         raise StubgenError(problem("CS104", package=package, reason=reason))
     packages.require_writable(output)
     read = binaries.read(file, package)
-    library = _renamed(read.library, package or read.library.package, file)
     host = _host_code(file)
+    library = _renamed(read.library, package or read.library.package, file)
+    library = msgspec.structs.replace(library, machine=host.machine)
     files = {p: text.encode() for p, text in {**render(library), **project_files(library, host)}.items()}
     files[f"{library.package}/lib/lib{library.package}.so"] = _content(file)
     files[f"{library.package}/{manifest.NAME}"] = manifest.encode(

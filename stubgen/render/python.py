@@ -42,6 +42,8 @@ def python_package(library: Library) -> dict[str, str]:
             requirement=tvm_ffi_requirement(library),
             oldest=tvm_ffi_release(library),
             registered_as=library.registered_as,
+            shared_runtime=library.shared_runtime,
+            machine=library.machine,
         ),
         **_package_files(library, root, kwargs=False),
         **_package_files(library, f"{root}/kwargs", kwargs=True),

@@ -9,7 +9,8 @@ from stubgen.model import Library
 
 def requirements(library: Library) -> tuple[str, ...]:
     """Give all that pip has to install."""
-    return (tvm_ffi_requirement(library),)
+    shared = library.shared_runtime
+    return (tvm_ffi_requirement(library), *([shared.requirement] if shared else []))
 
 
 def tvm_ffi_requirement(library: Library) -> str:

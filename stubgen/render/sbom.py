@@ -25,7 +25,12 @@ def sbom(library: Library, files: Mapping[str, bytes], versions: Mapping[str, st
     versions
         Of the distributions that parts of the library come from, by name.
     """
-    needs = [_distribution("apache-tvm-ffi", library.versions.tvm_ffi, "library", "loaded at run time")]
+    loaded = {"apache-tvm-ffi": library.versions.tvm_ffi}
+    if library.shared_runtime:
+        loaded[library.shared_runtime.distribution] = library.shared_runtime.version
+    needs = [
+        _distribution(name, version, "library", "loaded at run time") for name, version in loaded.items()
+    ]
     inside = [
         _distribution(name, version, "library", "linked into the shared library")
         for name, version in sorted(versions.items())

@@ -206,10 +206,10 @@ class FakePackages:
 
 class TestCompanion:
     def test_defines_what_the_static_runtime_leaves_open(self) -> None:
-        assert "CuteDSLRT_TVMFFISetRaisedCudaError" in companion_source("", device_code=True)
+        assert "CuteDSLRT_TVMFFISetRaisedCudaError" in companion_source("", static_runtime=True)
 
     def test_without_gpu_code_has_only_the_definitions(self) -> None:
-        text = companion_source("int answer;\n", device_code=False)
+        text = companion_source("int answer;\n", static_runtime=False)
         assert "cuda" not in text.lower()
         assert text.endswith("\nint answer;\n")
 
