@@ -13,9 +13,10 @@ import importlib.metadata
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -27,11 +28,14 @@ from stubgen import (
     config,
     discovery,
     dispatch,
+    executors,
     fingerprint,
+    link,
     machine,
     manifest,
     package,
     provenance,
+    shards,
     signatures,
     state,
 )
@@ -41,6 +45,7 @@ from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.executors import Executor
 from stubgen.model import HostCode, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
@@ -48,6 +53,7 @@ from stubgen.render import dispatcher, render
 from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_runtimes
+from stubgen.shards import Merged, Over, Recording, Shard
 from stubgen.state import Summary, python_files
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
 
@@ -66,7 +72,19 @@ class Result:
     """What was made, but may surprise."""
 
 
-def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) -> Result:
+@dataclass(frozen=True)
+class ShardResult:
+    """What a part of a run left."""
+
+    file: Path
+    kernels: int
+    """How many it has, each for some architecture."""
+    warnings: tuple[Problem, ...]
+
+
+def generate(
+    project: Path, settings: Config, *, jobs: int, progress: Progress, merged: Merged | None = None
+) -> Result:
     """Compile everything that a project declares and replace the generated package.
 
     Parameters
@@ -79,6 +97,8 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
         Number of worker processes.
     progress
         Told what happens.
+    merged
+        The parts that other machines have compiled; then nothing is compiled here.
 
     Raises
     ------
@@ -87,7 +107,7 @@ def generate(project: Path, settings: Config, *, jobs: int, progress: Progress) 
     """
     output = project / settings.output
     package.require_writable(output)
-    made = _build(project, settings, jobs, progress)
+    made = _build(project, settings, jobs, progress, merged)
     changes = package.commit(output, settings.package, made.files)
     _remember(project, settings, made)
     return made.result(output, changes)
@@ -101,6 +121,41 @@ def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> 
     if not changes:
         _remember(project, settings, made)
     return made.result(output, changes)
+
+
+def generate_shard(
+    project: Path, settings: Config, shard: Shard, *, jobs: int, progress: Progress
+) -> ShardResult:
+    """Compile a part of what a project declares, and write it into a file of the output folder.
+
+    Takes and raises what :func:`generate` does.
+    """
+    output = project / settings.output
+    package.require_writable(output)
+    store = Recording(open_cache(settings.cache, project))
+    compiler = toolchain(settings.toolchain)
+    compiler.store = store
+    _versions(compiler)
+    modules = _kernel_modules(project, settings)
+    targets = _targets(project, settings)
+    with _executor(project, settings, modules, jobs) as executor, _scratch() as scratch:
+        built, warnings = compilation.compile_modules(
+            modules, targets, settings.package, scratch, executor, progress, store, shard
+        )
+        irs = [ir for items in built.values() for item in items for ir in item.irs(settings.package)]
+        link.compile_kernels(irs, compiler, _host_target(settings), scratch, jobs)
+    store.tidy()
+    file = output / shards.file_name(settings.package, shard)
+    store.write(file, shards.Record(shard.number, shard.count, _shaping(project, settings)))
+    return ShardResult(file, len(irs), (*warnings, *store.warnings()))
+
+
+def _shaping(project: Path, settings: Config) -> dict[str, Any]:
+    """Give the settings that all shards share, the same wherever the project lies."""
+    shaping = config.shaping(settings)
+    roots = {path: Path(path) for path in settings.kernels}
+    inside = {path: root.relative_to(project) for path, root in roots.items() if root.is_relative_to(project)}
+    return {**shaping, "kernels": [str(inside.get(path, path)) for path in settings.kernels]}
 
 
 def _remember(project: Path, settings: Config, made: _Made) -> None:
@@ -129,18 +184,41 @@ class _Made:
         return Result(self.library, self.host, output, tuple(self.files), changes, warnings)
 
 
-def _build(project: Path, settings: Config, jobs: int, progress: Progress) -> _Made:
+@contextlib.contextmanager
+def _scratch() -> Generator[Path, None, None]:
+    with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as folder:
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def _executor(
+    project: Path, settings: Config, modules: Sequence[discovery.KernelModule], jobs: int
+) -> Generator[Executor, None, None]:
+    """Give what compiles, as the configuration says."""
+    del project, settings, modules
+    yield executors.Local(jobs)
+
+
+def _build(
+    project: Path, settings: Config, jobs: int, progress: Progress, merged: Merged | None = None
+) -> _Made:
     """Make everything, and write nothing."""
     store = open_cache(settings.cache, project)
     compiler = toolchain(settings.toolchain)
-    compiler.store = store
+    compiler.store = Over(merged, store) if merged else store
     versions = _versions(compiler)  # asks the toolchain, so that a broken one is found first
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
     target = _host_target(settings)
-    with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
+    with _executor(project, settings, modules, jobs) as executor, _scratch() as scratch:
         built, warnings = compilation.compile_modules(
-            modules, targets, settings.package, Path(scratch), jobs, progress, store
+            modules,
+            targets,
+            settings.package,
+            scratch,
+            shards.Nobody(merged) if merged else executor,
+            progress,
+            merged or store,
         )
         if not any(built.values()):
             raise StubgenError(discovery.no_kernels(modules, ", ".join(settings.kernels)))
@@ -163,7 +241,7 @@ def _build(project: Path, settings: Config, jobs: int, progress: Progress) -> _M
             toolchain=compiler,
             host=target,
             runtimes=runtimes,
-            work=Path(scratch),
+            work=scratch,
             jobs=jobs,
         )
         host = assembly.read_back(library, linked, target, _oldest_glibc(settings, target))
@@ -354,8 +432,10 @@ def default_jobs() -> int:
 __all__ = [
     "Progress",
     "Result",
+    "ShardResult",
     "Silent",
     "check",
     "default_jobs",
     "generate",
+    "generate_shard",
 ]

@@ -69,6 +69,24 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "cache = {url!r} names no kind of store that is known",
         'use a folder, or a URL that fsspec knows, such as "s3://bucket/prefix"',
     ),
+    "CS130": Entry(
+        "{given!r} is no shard",
+        "give its number and how many there are, such as --shard 2/8; the first is 1/8, the last 8/8",
+    ),
+    "CS131": Entry(
+        "{path} holds no shard: {reason}",
+        "give what cute-stubgen generate --shard has written, or folders that hold it",
+    ),
+    "CS132": Entry(
+        "the shards lack {what}; {why}",
+        "generate every shard, all from the same sources, with the same versions and options, and merge them",
+        "Merging compiles nothing. Each shard has the declarations of all modules, and its part of the "
+        "kernels, found by the hash of all that shapes them.",
+    ),
+    "CS133": Entry(
+        "{path} and {first} are not of the same run: {reason}",
+        "merge only shards of one run; take the files of earlier runs out of the folder",
+    ),
     # CS2xx: discovery and declarations.
     "CS201": Entry(
         "no kernels found in {folder}{remark}",

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -91,6 +91,14 @@ _Depfile = Annotated[
         show_default=False,
     ),
 ]
+_Shard = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I/N",
+        help="Compile only every N-th kernel, from the I-th on, into a file for cute-stubgen merge.",
+        show_default=False,
+    ),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -130,6 +138,7 @@ def generate(
     jobs: _Jobs = None,
     timeout: _Timeout = None,
     depfile: _Depfile = None,
+    shard: _Shard = None,
     as_json: _Json = False,
 ) -> None:
     """Compile every exported kernel and write the package."""
@@ -137,6 +146,9 @@ def generate(
     with _errors(as_json):
         start = time.monotonic()
         root, loaded = settings.load()
+        if shard is not None:
+            _generate_shard(root, loaded, shard, jobs, as_json)
+            return
         known = state.unchanged(root, loaded)
         if known is not None:
             _write_depfile(depfile, root, loaded)
@@ -148,6 +160,52 @@ def generate(
         with shown(_err) as progress:
             result = build.generate(root, loaded, jobs=jobs or build.default_jobs(), progress=progress)
         _write_depfile(depfile, root, loaded)
+        summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
+        _report(root / loaded.output, summary, _changes(result.changes), time.monotonic() - start, as_json)
+
+
+def _generate_shard(root: Path, loaded: config.Config, given: str, jobs: int | None, as_json: bool) -> None:
+    from stubgen import build, shards
+    from stubgen.cli_progress import shown
+
+    start = time.monotonic()
+    shard = shards.parse(given)
+    with shown(_err) as progress:
+        made = build.generate_shard(root, loaded, shard, jobs=jobs or build.default_jobs(), progress=progress)
+    _print_warnings(made.warnings, as_json)
+    if as_json:
+        warnings = _as_dicts(made.warnings)
+        _print_json({"output": str(made.file), "kernels": made.kernels, "warnings": warnings})
+        return
+    compiled = f"{made.kernels} kernel{'s' * (made.kernels != 1)}"
+    seconds = time.monotonic() - start
+    _out.print(f"shard {shard}: {compiled} in {_shown(made.file)}, {seconds:.1f} s", markup=False)
+
+
+@app.command()
+def merge(
+    shards: Annotated[
+        list[Path], typer.Argument(metavar="SHARD...", help="What the shards have written, or folders of it.")
+    ],
+    project: _ProjectFolder = None,
+    output: _Output = None,
+    jobs: _Jobs = None,
+    as_json: _Json = False,
+) -> None:
+    """Write the package from the shards of a run; compile nothing."""
+    settings = _Settings(None, project, output)
+    with _errors(as_json):
+        from stubgen import build
+        from stubgen.cli_progress import shown
+        from stubgen.shards import Merged
+
+        start = time.monotonic()
+        merged = Merged(shards)
+        root, loaded = settings.load(merged.record.settings)
+        with shown(_err) as progress:
+            result = build.generate(
+                root, loaded, jobs=jobs or build.default_jobs(), progress=progress, merged=merged
+            )
         summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
         _report(root / loaded.output, summary, _changes(result.changes), time.monotonic() - start, as_json)
 
@@ -366,10 +424,10 @@ class _Settings:
             "timeout": timeout,
         }
 
-    def load(self) -> tuple[Path, config.Config]:
-        """Give the project's folder and its configuration."""
+    def load(self, known: Mapping[str, Any] | None = None) -> tuple[Path, config.Config]:
+        """Give the project's folder and its configuration, of which some may be known."""
         root = self._project.resolve() if self._project else config.find_project(Path.cwd())
-        return root, config.load(root, **self._given)
+        return root, config.load(root, **{**self._given, **(known or {})})
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from stubgen import discovery, names
 from stubgen.cache import Cache
-from stubgen.compiler import pool
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
+from stubgen.executors import Executor, Lazy
 from stubgen.link import KernelIR
 from stubgen.model import tvm_ffi_symbol
 from stubgen.progress import Progress
 from stubgen.reuse import Reuse
+from stubgen.shards import Shard
 from stubgen.signatures import AuthorParameter
 
 
@@ -56,9 +56,10 @@ def compile_modules(
     targets: Sequence[Settings],
     package: str,
     scratch: Path,
-    jobs: int,
+    executor: Executor,
     progress: Progress,
     store: Cache,
+    shard: Shard | None = None,
 ) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
     """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
 
@@ -74,58 +75,46 @@ def compile_modules(
         Name of the library.
     scratch
         Folder that the IR goes to.
-    jobs
-        Number of worker processes.
+    executor
+        What compiles.
     progress
         Told what happens.
     store
         Keeps what is compiled, and has what was.
+    shard
+        The part that is to be compiled, if not all.
 
     Raises
     ------
     StubgenError
         With all problems that could be found.
     """
-    run = _Run(modules, package, scratch, progress)
+    run = _Run(modules, package, scratch, progress, shard)
     for target in targets:
-        with _LazyPool(target, jobs) as workers:
+        with Lazy(executor, target) as workers:
             run.compile(target, workers, store)
     raise_if_any([*run.problems, *run.nowhere()])
     return run.built(), in_order(run.warnings)
-
-
-class _LazyPool:
-    """Worker processes that are started when there is something for them to do."""
-
-    def __init__(self, target: Settings, jobs: int) -> None:
-        self._target, self.count = target, jobs
-        self._stack = ExitStack()
-        self._pool: pool.Pool | None = None
-
-    def __enter__(self) -> _LazyPool:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
-
-    def __call__(self) -> pool.Pool:
-        """Give the processes."""
-        if self._pool is None:
-            self._pool = self._stack.enter_context(pool.workers(self._target, self.count))
-        return self._pool
 
 
 class _Run:
     """Collects what all architectures give."""
 
     def __init__(
-        self, modules: Sequence[discovery.KernelModule], package: str, scratch: Path, progress: Progress
+        self,
+        modules: Sequence[discovery.KernelModule],
+        package: str,
+        scratch: Path,
+        progress: Progress,
+        shard: Shard | None,
     ) -> None:
         self._modules = modules
         self._jobs = [_module_job(module) for module in modules]
         self._package = package
         self._scratch = scratch
         self._progress = progress
+        self._shard = shard
+        self._position = itertools.count()
         self._order: dict[str, list[str]] = {job.name: [] for job in self._jobs}
         self._first: dict[str, Compiled] = {}
         self._paths: dict[str, dict[str, Path]] = {}
@@ -133,7 +122,7 @@ class _Run:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
-    def compile(self, target: Settings, workers: _LazyPool, store: Cache) -> None:
+    def compile(self, target: Settings, workers: Lazy, store: Cache) -> None:
         """Compile everything for one architecture, but for what was compiled before."""
         arch = target.arch
         reuse = Reuse(store, self._modules, self._jobs, target)
@@ -148,7 +137,7 @@ class _Run:
             if outcome.compiled is not None:
                 self._keep(job, arch, outcome.compiled)
 
-    def _outcomes(self, jobs: Sequence[CompileJob], workers: _LazyPool, reuse: Reuse) -> list[Outcome]:
+    def _outcomes(self, jobs: Sequence[CompileJob], workers: Lazy, reuse: Reuse) -> list[Outcome]:
         """Give what each job made, now or an earlier time."""
         outcomes: dict[str, Outcome] = {}
         stale: list[CompileJob] = []
@@ -169,7 +158,7 @@ class _Run:
         return [outcomes[job.ir_path] for job in jobs]
 
     def _compiled(
-        self, jobs: Sequence[CompileJob], reused: int, workers: _LazyPool, reuse: Reuse
+        self, jobs: Sequence[CompileJob], reused: int, workers: Lazy, reuse: Reuse
     ) -> dict[str, Outcome]:
         """Compile what nothing is kept of; those that took longest the last time, or are new, first."""
         seconds = {job.declared.name: reuse.seconds(job) for job in jobs}
@@ -207,12 +196,17 @@ class _Run:
         misnamed = {p.kernel for p in problems if p.kernel is not None}
         for job, expansion in zip(self._jobs, expansions, strict=True):
             _insert(self._order[job.name], [declared.name for declared in expansion.declared])
-            for declared in expansion.declared:
+            for declared in filter(self._is_wanted, expansion.declared):
                 # A function without device code is the same for all architectures.
                 if declared.name not in misnamed and "" not in self._paths.get(declared.name, {}):
                     path = self._scratch / f"{declared.name}-{arch or 'host'}.ll"
                     name = build_name(self._package, declared.name, arch or "")
                     yield CompileJob(job, declared, name, str(path))
+
+    def _is_wanted(self, _: Declared) -> bool:
+        """Tell whether the next of all kernels for all architectures is to be compiled by this machine."""
+        position = next(self._position)  # counted everywhere alike, whatever was compiled before
+        return self._shard is None or self._shard.has(position)
 
     def _keep(self, job: CompileJob, arch: str | None, compiled: Compiled) -> None:
         first = self._first.setdefault(compiled.name, compiled)
@@ -248,7 +242,7 @@ def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
     return [(p.name, p.kind, p.default, p.frozen is None) for p in compiled.author]
 
 
-def _expanded(jobs: Sequence[ModuleJob], workers: _LazyPool, reuse: Reuse) -> list[Expansion]:
+def _expanded(jobs: Sequence[ModuleJob], workers: Lazy, reuse: Reuse) -> list[Expansion]:
     """Give what each module declares, known from an earlier time or found out now."""
     reuse.expect_modules(jobs)
     known = {job: expansion for job in jobs if (expansion := reuse.expansion(job)) is not None}

@@ -71,6 +71,16 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Seconds that compiling one kernel, or importing one module, may take."""
 
 
+OF_THE_MACHINE = ("output", "cache", "timeout")
+"""Settings that may differ between machines that make the same."""
+
+
+def shaping(settings: Config) -> dict[str, Any]:
+    """Give the settings that shape what is generated, as plain data."""
+    plain: dict[str, Any] = msgspec.to_builtins(settings)
+    return {name: value for name, value in plain.items() if name not in OF_THE_MACHINE}
+
+
 def find_project(start: Path) -> Path:
     """Give the nearest folder from ``start`` upwards with a ``pyproject.toml``, or else ``start`` itself."""
     start = start.resolve()

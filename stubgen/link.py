@@ -114,7 +114,7 @@ def compile_objects(
     device_code = any(kernel.has_device_code for kernel in kernels)
     runtimes = runtimes or find_runtimes(device_code=device_code, machine=host.machine)
     companion = companion_source(definitions, static_runtime=device_code and runtimes.library is None)
-    compiled = _compile_kernels(kernels, toolchain, host, work, jobs or os.cpu_count() or 1)
+    compiled = compile_kernels(kernels, toolchain, host, work, jobs or os.cpu_count() or 1)
     compiled += [
         compile_source(name, text, include, toolchain, host, work)
         for name, text in {"companion": companion, **(sources or {})}.items()
@@ -238,9 +238,16 @@ def companion_source(definitions: str, *, static_runtime: bool) -> str:
     return fill("companion.c.j2", definitions=definitions.strip("\n"), static_runtime=static_runtime)
 
 
-def _compile_kernels(
+def compile_kernels(
     kernels: Sequence[KernelIR], toolchain: Toolchain, host: HostTarget, work: Path, jobs: int
 ) -> list[Path]:
+    """Compile kernels, in their order; :func:`compile_objects` does it with the C beside them.
+
+    Raises
+    ------
+    StubgenError
+        CS401 to CS403, CS405 and CS406, for all that do not compile.
+    """
     # The hyphen keeps a kernel called `companion` apart from the companion.
     objects = [work / f"kernel-{kernel.name}.o" for kernel in kernels]
 

@@ -1,0 +1,286 @@
+"""Parts of a run that other machines do, and what they leave: every n-th kernel, compiled.
+
+A shard leaves one file, with all that the run took from a cache or would have put there. Whoever merges has
+the same run with those files for a cache, and nothing that compiles; so the result is that of a single run,
+or none. The file is a ZIP archive: entries as :mod:`stubgen.cache` keeps them, and ``shard.json``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from stubgen.cache import Cache, entry_name, opened, sealed
+from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.diagnostics import Problem, StubgenError, problem
+
+_RECORD = "shard.json"
+_SHOWN = 10
+"""Kernels that one message names."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Every ``count``-th kernel, from the ``number``-th on."""
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def has(self, position: int) -> bool:
+        """Tell whether the kernel at a position, from 0 on, belongs to it."""
+        return position % self.count == self.number - 1
+
+
+def parse(text: str) -> Shard:
+    """Read ``2/8``.
+
+    Raises
+    ------
+    StubgenError
+        CS130 if it is something else.
+    """
+    given = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    if given is None or not 1 <= int(given[1]) <= int(given[2]):
+        raise StubgenError(problem("CS130", given=text))
+    return Shard(int(given[1]), int(given[2]))
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What a shard is of."""
+
+    number: int
+    count: int
+    settings: dict[str, Any]
+    """The configuration, without what each machine may choose."""
+
+
+class Recording:
+    """A store that remembers what was taken from it and put into it.
+
+    Parameters
+    ----------
+    store
+        Where it really is.
+    """
+
+    def __init__(self, store: Cache) -> None:
+        self._store = store
+        self._entries: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        """Give what the store has."""
+        data = self._store.get(key)
+        if data is not None:
+            self._entries[key] = sealed(data)
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Put data into the store."""
+        self._entries[key] = sealed(data)
+        self._store.put(key, data)
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Tell the store."""
+        self._store.expect(keys)
+
+    def tidy(self) -> None:
+        """Tell the store."""
+        self._store.tidy()
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Ask the store."""
+        return self._store.warnings()
+
+    def write(self, file: Path, record: Record) -> None:
+        """Write a shard's file, whole or not at all.
+
+        Raises
+        ------
+        StubgenError
+            CS501 if it cannot be written.
+        """
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with _replacing(file) as path, zipfile.ZipFile(path, "w") as archive:
+                archive.writestr(zipfile.ZipInfo(_RECORD), msgspec.json.encode(record))
+                for key, data in sorted(self._entries.items()):
+                    archive.writestr(zipfile.ZipInfo(entry_name(key)), data)
+        except OSError as error:
+            raise StubgenError(problem("CS501", path=file, reason=error.strerror or error)) from None
+
+
+@contextlib.contextmanager
+def _replacing(file: Path) -> Generator[Path, None, None]:
+    """Give a path to write to, which becomes the file if all goes well."""
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".shard-")
+    os.close(descriptor)
+    try:
+        yield Path(name)
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def file_name(package: str, shard: Shard) -> str:
+    """Give the name of a shard's file."""
+    return f"{package}-shard-{shard.number}-of-{shard.count}.zip"
+
+
+class Merged:
+    """The files of shards, as a store that only gives.
+
+    Parameters
+    ----------
+    given
+        Files, or folders with such files in them.
+
+    Raises
+    ------
+    StubgenError
+        CS131 for what is no shard, CS133 if two are not of the same run.
+    """
+
+    def __init__(self, given: Sequence[Path]) -> None:
+        files = _files(given)
+        opened_files = [_opened(file) for file in files]
+        self._archives = [archive for archive, _ in opened_files]
+        records = [record for _, record in opened_files]
+        self.record = records[0]
+        self._numbers = {record.number for record in records}
+        for file, record in zip(files, records, strict=True):
+            reason = _difference(self.record, record)
+            if reason:
+                raise StubgenError(problem("CS133", path=file, first=files[0], reason=reason))
+
+    def absent(self) -> list[Shard]:
+        """Give the shards that are not among the files."""
+        count = self.record.count
+        return [Shard(number, count) for number in range(1, count + 1) if number not in self._numbers]
+
+    def get(self, key: str) -> bytes | None:
+        """Give what is whole in the first file that has it."""
+        for archive in self._archives:
+            with contextlib.suppress(KeyError, OSError, zipfile.BadZipFile):
+                data = opened(archive.read(entry_name(key)))
+                if data is not None:
+                    return data
+        return None
+
+    def put(self, key: str, data: bytes) -> None:
+        """Forget it."""
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Do nothing: all is at hand."""
+
+    def tidy(self) -> None:
+        """Do nothing."""
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Give none."""
+        return ()
+
+
+class Over:
+    """The files of shards over a store, which gives what they lack and gets what is new."""
+
+    def __init__(self, merged: Merged, store: Cache) -> None:
+        self._merged, self._store = merged, store
+        self.put, self.expect = store.put, store.expect
+        self.tidy, self.warnings = store.tidy, store.warnings
+
+    def get(self, key: str) -> bytes | None:
+        """Give what the files or else the store have."""
+        data = self._merged.get(key)
+        return self._store.get(key) if data is None else data
+
+
+def _files(given: Sequence[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in given:
+        files = sorted(path.glob("*-shard-*-of-*.zip")) if path.is_dir() else [path]
+        if not files:
+            raise StubgenError(problem("CS131", path=path, reason="there is none in this folder"))
+        found += files
+    return found
+
+
+def _opened(file: Path) -> tuple[zipfile.ZipFile, Record]:
+    try:
+        archive = zipfile.ZipFile(file)
+        return archive, msgspec.json.decode(archive.read(_RECORD), type=Record)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except (KeyError, zipfile.BadZipFile, msgspec.MsgspecError):
+        reason = "it is something else, or damaged"
+    raise StubgenError(problem("CS131", path=file, reason=reason))
+
+
+def _difference(first: Record, other: Record) -> str:
+    if first.count != other.count:
+        return f"one is of {other.count} shards, the other of {first.count}"
+    names = [*first.settings, *other.settings]
+    changed = next((n for n in names if first.settings.get(n) != other.settings.get(n)), None)
+    if changed is None:
+        return ""
+    return f"{changed} is {other.settings.get(changed)!r} and {first.settings.get(changed)!r}"
+
+
+class Nobody:
+    """In the place of what compiles: says which kernels the shards lack."""
+
+    count = 1
+
+    def __init__(self, merged: Merged) -> None:
+        self._merged = merged
+
+    @contextlib.contextmanager
+    def workers(self, settings: Settings) -> Generator[Nobody, None, None]:
+        """Give itself."""
+        del settings
+        yield self
+
+    def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
+        """Refuse: every shard has the declarations of all modules."""
+        self._refuse("what is declared in " + _shortened([module.file for module in modules]))
+
+    def compile(
+        self,
+        jobs: Sequence[CompileJob],
+        on_start: Callable[[CompileJob], None],
+        on_done: Callable[[CompileJob, Outcome], None],
+    ) -> None:
+        """Refuse."""
+        del on_start, on_done
+        names = sorted({job.declared.name for job in jobs})
+        self._refuse(_shortened(names))
+
+    def facts(self, jobs: Sequence[CompileJob]) -> list[Facts | None]:
+        """Refuse: shards say what the sources say."""
+        self._refuse("what the sources say of " + _shortened([job.declared.name for job in jobs]))
+
+    def _refuse(self, what: str) -> NoReturn:
+        absent = self._merged.absent()
+        why = (
+            f"not given: shard {', '.join(map(str, absent))}"
+            if absent
+            else "all shards are given, but of other sources, package versions or options"
+        )
+        raise StubgenError(problem("CS132", what=what, why=why))
+
+
+def _shortened(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
