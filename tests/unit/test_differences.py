@@ -94,7 +94,7 @@ ALL = "[Python, keywords, C, C++]"
         (
             with_parameter(0, slot=TensorSlot("float32", (N,), alignment=4)),
             [
-                f"compatible: ops.scale accepts more than it did: x is float32, shape (n,), CUDA where it was "
+                "compatible: ops.scale accepts more than it did: x is float32, shape (n,), CUDA where it was "
                 f"float32, shape (n,), CUDA, 16-byte aligned {ALL}"
             ],
         ),
