@@ -16,6 +16,7 @@
 /// A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.
 
 #include <cstdint>
+#include <optional>
 
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/container/tensor.h>
@@ -117,11 +118,12 @@ inline void attention(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    tvm::ffi::Optional<tvm::ffi::TensorView> lse,
+    std::optional<tvm::ffi::TensorView> lse,
     float scale,
     bool causal) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention, q, k, v, out, lse, scale, causal);
+      nullptr, __tvm_ffi_cute_kernels__attention, q, k, v, out,
+      tvm::ffi::Optional<tvm::ffi::TensorView>(lse), scale, causal);
 }
 
 /// The same with the choice made when this is compiled.
@@ -131,7 +133,7 @@ inline void attention(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    tvm::ffi::Optional<tvm::ffi::TensorView> lse,
+    std::optional<tvm::ffi::TensorView> lse,
     float scale) {
   constexpr TVMFFISafeCallType entry =
       causal == false ? &__tvm_ffi_cute_kernels__attention___false :
@@ -141,7 +143,8 @@ inline void attention(
       (causal == false) ||
       (causal == true),
       "attention has no variant for this choice");
-  tvm::ffi::Function::InvokeExternC(nullptr, entry, q, k, v, out, lse, scale);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, entry, q, k, v, out, tvm::ffi::Optional<tvm::ffi::TensorView>(lse), scale);
 }
 
 /// The variants of attention.

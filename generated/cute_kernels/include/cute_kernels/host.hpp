@@ -11,6 +11,7 @@
 /// A DLTensor behind a tensor argument needs its strides set, as DLPack demands since version 1.2.
 
 #include <cstdint>
+#include <optional>
 
 #include <tvm/ffi/any.h>
 #include <tvm/ffi/c_api.h>
@@ -460,10 +461,11 @@ inline void host_scale_add(
     const tvm::ffi::TensorView& x,
     double factor,
     bool negate,
-    tvm::ffi::Optional<tvm::ffi::TensorView> bias,
+    std::optional<tvm::ffi::TensorView> bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add, x, factor, negate, bias, out);
+      nullptr, __tvm_ffi_cute_kernels__host_scale_add, x, factor, negate,
+      tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
 }
 
 /// The same with the choice made when this is compiled.
@@ -471,7 +473,7 @@ template <bool negate>
 inline void host_scale_add(
     const tvm::ffi::TensorView& x,
     double factor,
-    tvm::ffi::Optional<tvm::ffi::TensorView> bias,
+    std::optional<tvm::ffi::TensorView> bias,
     const tvm::ffi::TensorView& out) {
   constexpr TVMFFISafeCallType entry =
       negate == false ? &__tvm_ffi_cute_kernels__host_scale_add___false :
@@ -481,7 +483,8 @@ inline void host_scale_add(
       (negate == false) ||
       (negate == true),
       "host_scale_add has no variant for this choice");
-  tvm::ffi::Function::InvokeExternC(nullptr, entry, x, factor, bias, out);
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, entry, x, factor, tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
 }
 
 /// The variants of host_scale_add.
