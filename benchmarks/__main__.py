@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks import call_cost, compile_time, dispatch, import_time, native_call
+from benchmarks import call_cost, compile_time, dispatch, import_time, native_call, scale
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "call_cost": call_cost.measure,
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
     "dispatch": dispatch.measure,
     "import_time": import_time.measure,
     "native_call": native_call.measure,
+    "scale": scale.measure,
 }
 
 

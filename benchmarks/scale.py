@@ -1,0 +1,242 @@
+"""What generating costs at scale: a synthetic project of up to 1,000 small kernels that run on the CPU.
+
+CPU seconds are those of the process and all that it starts, its compiler processes included; wall seconds
+mean something only on a machine with nothing else to do, so the load is reported with them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+IN_A_MODULE = 50
+KERNELS_OF_COLD_RUN = 40
+NO_OP_RUNS = 15
+IMPORTS = 15
+
+LIMITS = {
+    "no-op run of 100 exports, wall s": 0.3,
+    "no-op run of 1000 exports, wall s": 0.8,
+    "cold run / bare cute.compile, CPU": 1.2,
+    "2 workers / 1 worker, times faster": 1.7,
+    "peak memory of the parent at 1000 exports, MB": 200,
+    "import of 1000 functions beyond tvm_ffi, ms": 25,
+}
+
+MODULE = '''
+"""Kernels {first} to {last}."""
+
+import cutlass
+from cutlass import cute
+
+import stubgen as sg
+
+
+@cute.jit
+def scale(x: cute.Tensor, y: cute.Tensor, by: cutlass.Float32, times: cutlass.Constexpr[int]):
+    """y = (x + times) * by."""
+    for i in range(x.shape[0]):
+        y[i] = (x[i] + float(times)) * by
+
+
+v = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
+'''
+EXPORT = 'sg.export(scale, x=v, y=v, by=cutlass.Float32, times={n}, name="scale_{n}")\n'
+
+BARE = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+import importlib
+import stubgen as sg
+from cutlass import cute
+from stubgen.declare import declared_in
+from stubgen.compiler import arguments
+
+out = Path(sys.argv[1])
+for folder in sys.argv[2:]:
+    for file in sorted(Path(folder).glob("*.py")):
+        importlib.import_module(file.stem)
+        for declaration in declared_in(str(file)):
+            call = declaration.build()
+            bound = arguments.bind(call)
+            compiled = cute.compile(call.fn, *bound.args, options="--enable-tvm-ffi", **bound.kwargs)
+            compiled.export_to_c(f"{out}/{declaration.name}.o", declaration.name)
+"""
+"""What the tool is compared with: the same kernels compiled one after the other in one process."""
+
+IMPORT = """
+import json, time
+import tvm_ffi
+start = time.perf_counter()
+import cute_kernels
+print((time.perf_counter() - start) * 1e3)
+"""
+
+PEAK = """
+import resource, sys
+from stubgen.cli import app
+try:
+    app()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What running the tool took."""
+
+    wall: float
+    cpu: float
+    stderr: str
+
+
+class Project:
+    """A project of so many kernels, with a cache of its own."""
+
+    def __init__(self, folder: Path, kernels: int) -> None:
+        self.folder = folder
+        self.sources = folder / "kernels"
+        self.sources.mkdir(parents=True)
+        (folder / "pyproject.toml").write_text('[tool.cute-stubgen]\narchs = ["sm_90a"]\n')
+        for first in range(0, kernels, IN_A_MODULE):
+            numbers = range(first, min(first + IN_A_MODULE, kernels))
+            text = MODULE.format(first=first, last=numbers[-1])
+            text += "".join(EXPORT.format(n=n) for n in numbers)
+            (self.sources / f"scales_{first}.py").write_text(text)
+        self._environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "user")}
+
+    def generate(self, *arguments: str) -> Run:
+        """Generate."""
+        return self.run(["-m", "stubgen", "generate", *arguments])
+
+    def run(self, arguments: list[str]) -> Run:
+        """Run Python in the project's folder."""
+        before, start = _cpu(), time.monotonic()
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return Run(time.monotonic() - start, _cpu() - before, done.stderr)
+
+    def forget(self) -> None:
+        """Make the next run one that has everything to do, but for the toolchain's own files."""
+        for name in ("user/cute-stubgen/objects", "user/cute-stubgen/runs", "generated"):
+            shutil.rmtree(self.folder / name)
+
+
+def measure() -> dict[str, Any]:
+    """Generate synthetic projects.
+
+    Returns
+    -------
+        The figures, the limits that they are to keep, and the load of the machine before and after.
+    """
+    load = os.getloadavg()[0]
+    adopt_orphans()
+    with _folder() as folder:
+        figures = {**_cold(folder), **_no_op(folder, 100), **_no_op(folder, 1000)}
+    return {
+        "figures": figures,
+        "limits": LIMITS,
+        "load before and after": [round(load, 1), round(os.getloadavg()[0], 1)],
+        "cores": len(os.sched_getaffinity(0)),
+    }
+
+
+def _cold(folder: Path) -> dict[str, Any]:
+    """Compare runs that have everything to do with the bare compiler, and with each other."""
+    project = Project(folder / "cold", KERNELS_OF_COLD_RUN)
+    bare_out = folder / "bare"
+    bare_out.mkdir()
+    script = folder / "bare.py"
+    script.write_text(BARE)
+    project.generate()  # so that the toolchain has built what it builds once
+    project.forget()
+    one = project.generate("--jobs", "1")
+    project.forget()
+    two = project.generate("--jobs", "2")
+    bare = project.run([str(script), str(bare_out), str(project.sources)])
+    return {
+        "kernels of the cold run": KERNELS_OF_COLD_RUN,
+        "cold run, CPU s": round(one.cpu, 1),
+        "bare cute.compile and export_to_c, CPU s": round(bare.cpu, 1),
+        "cold run / bare cute.compile, CPU": round(one.cpu / bare.cpu, 2),
+        "2 workers / 1 worker, times faster": round(one.wall / two.wall, 2),
+    }
+
+
+def _no_op(folder: Path, kernels: int) -> dict[str, Any]:
+    """Measure a project that is generated already."""
+    project = Project(folder / str(kernels), kernels)
+    peak = folder / "peak.py"
+    peak.write_text(PEAK)
+    first = project.run([str(peak), "generate"])
+    runs = [project.generate() for _ in range(NO_OP_RUNS)]
+    found: dict[str, Any] = {
+        f"no-op run of {kernels} exports, wall s": round(statistics.median(run.wall for run in runs), 3),
+        f"no-op run of {kernels} exports, CPU s": round(statistics.median(run.cpu for run in runs), 3),
+        f"first run of {kernels} exports, CPU s": round(first.cpu, 1),
+        f"first run of {kernels} exports, wall s": round(first.wall, 1),
+        f"peak memory of the parent at {kernels} exports, MB": round(int(first.stderr.split()[-1]) / 1024),
+    }
+    imports = [_import(project.folder / "generated") for _ in range(IMPORTS)]
+    found[f"import of {kernels} functions beyond tvm_ffi, ms"] = round(statistics.median(imports), 1)
+    return found
+
+
+def _import(generated: Path) -> float:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT],
+        env={"PYTHONPATH": str(generated), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    milliseconds: float = json.loads(done.stdout)
+    return milliseconds
+
+
+def adopt_orphans() -> None:
+    """Have this process inherit the compiler processes of tools that have ended, with their CPU time."""
+    set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+
+
+def _cpu() -> float:
+    """Give the CPU seconds of all processes that were started and have ended, orphans among them."""
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="cute-stubgen-scale-") as folder:
+        yield Path(folder)
