@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import importlib.metadata
 import os
@@ -56,6 +57,8 @@ from stubgen.runtimes import find_runtimes
 from stubgen.shards import Merged, Over, Recording, Shard
 from stubgen.state import Summary, python_files
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 
 
 @dataclass(frozen=True)
@@ -160,8 +163,7 @@ def _shaping(project: Path, settings: Config) -> dict[str, Any]:
 
 def _remember(project: Path, settings: Config, made: _Made) -> None:
     """Let the next run know that there is nothing to do, if nothing changes."""
-    modules = _kernel_modules(project, settings)
-    sources = {path for module in modules for path in fingerprint.all_sources(module, project)}
+    sources = {path for module in made.modules for path in fingerprint.all_sources(module, project)}
     sources |= {path for given in settings.kernels for path in python_files(project / given)}
     summary = Summary(settings.package, len(made.library.kernels), made.warnings)
     state.remember(project, settings, sources, made.files, summary)
@@ -174,6 +176,7 @@ class _Made:
     library: Library
     host: HostCode
     files: dict[str, bytes]
+    modules: tuple[discovery.KernelModule, ...]
     warnings: tuple[Problem, ...]
     remarks: tuple[Problem, ...] = ()
     """Warnings about the run and not about what it made."""
@@ -182,12 +185,6 @@ class _Made:
         """Give what there is to report."""
         warnings = (*self.warnings, *self.remarks)
         return Result(self.library, self.host, output, tuple(self.files), changes, warnings)
-
-
-@contextlib.contextmanager
-def _scratch() -> Generator[Path, None, None]:
-    with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as folder:
-        yield Path(folder)
 
 
 @contextlib.contextmanager
@@ -258,7 +255,20 @@ def _build(
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
         library, files, gpu_code=gpu_code, sources=sources, host=host
     )
-    return _Made(library, host, files, warnings, store.warnings())
+    return _Made(library, host, files, modules, warnings, store.warnings())
+
+
+@contextlib.contextmanager
+def _scratch() -> Generator[Path, None, None]:
+    """Give a folder for what is only needed for now; report where there is no room for it."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        path = error.filename or tempfile.gettempdir()
+        raise StubgenError(problem("CS405", path=path, reason=error.strerror or error)) from error
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -140,6 +140,7 @@ class FolderCache:
         int
             How many were removed.
         """
+        self._sweep()
         entries = sorted(self._entries(), key=lambda entry: entry[1].st_mtime, reverse=True)
         room = self._limit if limit is None else limit
         removed = 0
@@ -165,6 +166,13 @@ class FolderCache:
 
     def _path(self, key: str) -> Path:
         return self.folder / entry_name(key)
+
+    def _sweep(self) -> None:
+        """Remove what writers left half-written that were killed; what is new may be another's."""
+        for path in self.folder.glob("*/tmp*"):
+            with contextlib.suppress(OSError):
+                if not _is_recent(path):
+                    path.unlink()
 
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
         for path in self.folder.glob(f"*/*{_SUFFIX}"):
@@ -214,6 +222,13 @@ def open_cache(setting: str, project: Path) -> Cache:
     return FolderCache(project / setting if setting else user_folder())
 
 
+def local_folder(setting: str, project: Path) -> FolderCache | None:
+    """Give the folder of this machine that a configuration means; the user's own before a store elsewhere."""
+    if setting == "off":
+        return None
+    return FolderCache(project / setting if setting and "://" not in setting else user_folder())
+
+
 def user_folder() -> Path:
     """Give the folder of the user's own store."""
     return Path(platformdirs.user_cache_dir("cute-stubgen")) / "objects"
@@ -236,8 +251,8 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-def _is_recent(stamp: Path) -> bool:
+def _is_recent(file: Path) -> bool:
     try:
-        return time.time() - stamp.stat().st_mtime < 60 * 60
+        return time.time() - file.stat().st_mtime < 60 * 60
     except FileNotFoundError:
         return False

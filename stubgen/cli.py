@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from stubgen import __version__, catalogue, config, state
+from stubgen import __version__, catalogue, cli_cache, config, state
 from stubgen.cli_tables import show_difference, show_function, show_library
 from stubgen.config import HostName, ToolchainName
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem
@@ -512,9 +512,12 @@ def _print_warnings(warnings: Sequence[Problem], as_json: bool) -> None:
 
 
 def _unforeseen(error: Exception) -> Problem:
-    with tempfile.NamedTemporaryFile("w", prefix="cute-stubgen-", suffix=".log", delete=False) as log:
-        log.write("".join(traceback.format_exception(error)))
     what = " ".join(traceback.format_exception_only(error)[-1].split())
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="cute-stubgen-", suffix=".log", delete=False) as log:
+            log.write("".join(traceback.format_exception(error)))
+    except OSError as unwritten:
+        return problem("CS901", error=what, log=f"a log, which could not be written: {unwritten.strerror}")
     return problem("CS901", error=what, log=log.name)
 
 
@@ -531,6 +534,9 @@ def _as_dicts(problems: Sequence[Problem]) -> list[dict[str, Any]]:
         }
         for item in problems
     ]
+
+
+app.add_typer(cli_cache.commands(_errors), name="cache")
 
 
 def main() -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 WORKER_MEMORY = 760 * 2**20
 """Bytes that a worker process takes at most, as measured with kernels of eight code bases."""
 
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN = Path("/proc/self/cgroup")
+
 _MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -23,20 +26,22 @@ def workers() -> int:
     return max(1, min(cores(), fitting))
 
 
-def cores(groups: Path = Path("/sys/fs/cgroup")) -> int:
+def cores(groups: Path = _GROUPS, own: Path = _OWN) -> int:
     """Give the number of cores that this process may use."""
     count = len(os.sched_getaffinity(0))
-    for folder in _own_groups(groups):
+    for folder in _own_groups(groups, own):
         quota, _, period = _text(folder / "cpu.max").partition(" ")
         if quota.isdigit() and period.isdigit():
             count = min(count, max(1, round(int(quota) / int(period))))
     return count
 
 
-def available_memory(info: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+def available_memory(
+    info: Path = Path("/proc/meminfo"), groups: Path = _GROUPS, own: Path = _OWN
+) -> int | None:
     """Give the bytes of memory that may still be used; ``None`` if the system does not say."""
     free = [int(line.split()[1]) * 1024 for line in _text(info).splitlines() if "MemAvailable" in line]
-    for folder in _own_groups(groups):
+    for folder in _own_groups(groups, own):
         free += _free_in(folder)
     return min(free, default=None)
 
@@ -53,7 +58,7 @@ def _free_in(folder: Path) -> Iterator[int]:
             yield max(0, int(most) - int(used) + reclaimable)
 
 
-def _own_groups(root: Path, own: Path = Path("/proc/self/cgroup")) -> Iterator[Path]:
+def _own_groups(root: Path, own: Path) -> Iterator[Path]:
     """Yield the folders of the control groups that this process is in, with those around them."""
     for line in _text(own).splitlines():
         _, controllers, path = line.split(":", 2)

@@ -110,10 +110,14 @@ class Processes:
             What a task raised; the others are abandoned.
         """
         batch = _Batch(tasks, watcher or Unwatched())
-        while not batch.is_done:
-            self._hand_out(batch)
-            for worker in self._eventful():
-                self._settle(worker, batch)
+        try:
+            while not batch.is_done:
+                self._hand_out(batch)
+                for worker in self._eventful():
+                    self._settle(worker, batch)
+        except BaseException:
+            self.close()  # nobody waits for what they are doing any more
+            raise
         return batch.results
 
     def close(self) -> None:
