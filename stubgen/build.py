@@ -192,8 +192,13 @@ def _executor(
     project: Path, settings: Config, modules: Sequence[discovery.KernelModule], jobs: int
 ) -> Generator[Executor, None, None]:
     """Give what compiles, as the configuration says."""
-    del project, settings, modules
-    yield executors.Local(jobs)
+    if settings.executor == "local" or not settings.scheduler:
+        yield executors.Local(jobs)
+        return
+    from stubgen.remote import dask_executor
+
+    with dask_executor.DaskExecutor(settings.scheduler, project, modules) as executor:
+        yield executor
 
 
 def _build(

@@ -69,6 +69,26 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "cache = {url!r} names no kind of store that is known",
         'use a folder, or a URL that fsspec knows, such as "s3://bucket/prefix"',
     ),
+    "CS122": Entry(
+        "there is no Dask scheduler at {address}: {reason}",
+        "see whether it runs, and whether this machine reaches it; the address is what dask scheduler prints",
+    ),
+    "CS123": Entry(
+        "no worker of the Dask cluster at {address} has taken a job in {seconds} s",
+        "start workers: dask worker {address}",
+        "The cluster may also be busy with the jobs of others.",
+    ),
+    "CS124": Entry(
+        "the Dask worker {worker} has {differences}",
+        "install there what is installed here: a kernel compiled with other versions may be another one",
+        "Compared are Python's minor version, cute-stubgen, the DSL, tvm-ffi, and every package that kernel "
+        "modules import.",
+    ),
+    "CS125": Entry(
+        "{what} did not come back from the Dask cluster: {reason}",
+        "look into the log of the worker; where workers are lost for lack of memory, give each fewer threads",
+        "What a lost worker was working on is done again by others, some three times.",
+    ),
     "CS130": Entry(
         "{given!r} is no shard",
         "give its number and how many there are, such as --shard 2/8; the first is 1/8, the last 8/8",

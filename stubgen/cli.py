@@ -19,7 +19,7 @@ from rich.table import Table
 
 from stubgen import __version__, catalogue, cli_cache, config, state
 from stubgen.cli_tables import show_difference, show_function, show_library
-from stubgen.config import HostName, ToolchainName
+from stubgen.config import ExecutorName, HostName, ToolchainName
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem
 
 app = typer.Typer(
@@ -83,6 +83,14 @@ _Timeout = Annotated[
     int | None,
     typer.Option(min=1, metavar="SECONDS", help="Limit for one kernel; 600 by default.", show_default=False),
 ]
+_Executor = Annotated[
+    ExecutorName | None,
+    typer.Option(help="What compiles: local (the default) or dask.", show_default=False),
+]
+_Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Of the Dask cluster's scheduler.", show_default=False),
+]
 _Depfile = Annotated[
     Path | None,
     typer.Option(
@@ -137,12 +145,15 @@ def generate(
     host: _Host = None,
     jobs: _Jobs = None,
     timeout: _Timeout = None,
+    executor: _Executor = None,
+    scheduler: _Scheduler = None,
     depfile: _Depfile = None,
     shard: _Shard = None,
     as_json: _Json = False,
 ) -> None:
     """Compile every exported kernel and write the package."""
-    settings = _Settings(kernels, project, output, package, arch, toolchain, host, timeout)
+    work = {"timeout": timeout, "executor": executor, "scheduler": scheduler}
+    settings = _Settings(kernels, project, output, package, arch, toolchain, host, **work)
     with _errors(as_json):
         start = time.monotonic()
         root, loaded = settings.load()
@@ -228,10 +239,13 @@ def check(
     host: _Host = None,
     jobs: _Jobs = None,
     timeout: _Timeout = None,
+    executor: _Executor = None,
+    scheduler: _Scheduler = None,
     as_json: _Json = False,
 ) -> None:
     """Compare the package with what would be generated; exit with 1 if they differ, write nothing."""
-    settings = _Settings(kernels, project, output, package, arch, toolchain, host, timeout)
+    work = {"timeout": timeout, "executor": executor, "scheduler": scheduler}
+    settings = _Settings(kernels, project, output, package, arch, toolchain, host, **work)
     with _errors(as_json):
         root, loaded = settings.load()
         known = state.unchanged(root, loaded)
@@ -411,7 +425,7 @@ class _Settings:
         archs: list[str] | None = None,
         toolchain: str | None = None,
         host: str | None = None,
-        timeout: int | None = None,
+        **more: object,
     ) -> None:
         self._project = project
         self._given: dict[str, Any] = {
@@ -421,7 +435,7 @@ class _Settings:
             "archs": tuple(archs or ()),
             "toolchain": toolchain,
             "host": host,
-            "timeout": timeout,
+            **more,
         }
 
     def load(self, known: Mapping[str, Any] | None = None) -> tuple[Path, config.Config]:

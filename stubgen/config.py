@@ -25,6 +25,8 @@ ToolchainName: TypeAlias = Literal["zig", "system"]
 HostName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native", "aarch64"]
 RuntimeName: TypeAlias = Literal["static", "shared"]
 
+ExecutorName: TypeAlias = Literal["local", "dask"]
+
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -66,12 +68,16 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     devices: dict[str, DeviceSettings] = {}
     """Device profiles, by architecture."""
     cache: str = ""
-    """Folder that compiled kernels are kept in; by default the user's own, and none for ``off``."""
+    """Folder or URL that compiled kernels are kept in; by default the user's own folder, none for ``off``."""
     timeout: _Count = 600
     """Seconds that compiling one kernel, or importing one module, may take."""
+    executor: ExecutorName = "local"
+    """What compiles: processes of this machine, or a Dask cluster."""
+    scheduler: str | None = None
+    """Address of the Dask cluster's scheduler."""
 
 
-OF_THE_MACHINE = ("output", "cache", "timeout")
+OF_THE_MACHINE = ("output", "cache", "timeout", "executor", "scheduler")
 """Settings that may differ between machines that make the same."""
 
 
@@ -128,6 +134,8 @@ def _contradictions(config: Config) -> Iterator[str]:
         )
     if config.glibc and not re.fullmatch(r"2\.\d+", config.glibc):
         yield f'tool.cute-stubgen.glibc is {config.glibc!r}; it must be a version, such as "2.28"'
+    if config.executor == "dask" and not config.scheduler:
+        yield 'executor "dask" needs scheduler, the address of one, such as "tcp://10.0.0.1:8786"'
     if config.host == "aarch64" and config.toolchain != "zig":
         yield 'host "aarch64" needs toolchain "zig": the machine\'s own compiler is for this machine'
 

@@ -46,16 +46,30 @@ def all_sources(module: discovery.KernelModule, project: Path) -> tuple[Path, ..
 
 
 def imported(module: discovery.KernelModule, project: Path) -> dict[str, str]:
-    """Give the versions of the installed packages that a kernel module and its local modules import.
+    """Give the versions of the installed packages that a kernel module and its local modules import."""
+    return of_packages(imported_names(module, project))
+
+
+def imported_names(module: discovery.KernelModule, project: Path) -> tuple[str, ...]:
+    """Give the names of the installed packages that a kernel module and its local modules import."""
+    return discovery.external_imports(module.path, _roots(module, project))
+
+
+def of_packages(names: Sequence[str]) -> dict[str, str]:
+    """Give the versions of installed packages, by distribution.
 
     Editable ones change without another version; they are known by their content.
     """
-    names = discovery.external_imports(module.path, _roots(module, project))
     distributions = _distributions()
     found = {name for package in names for name in distributions.get(package, ())}
     versions = {name: _version(name) for name in sorted(found)}
     contents = {name: of_text(files) for name in sorted(names) if (files := _editable_files(name))}
     return {**versions, **contents}
+
+
+def of_distributions(names: Sequence[str]) -> dict[str, str]:
+    """Give the versions of distributions, empty for those that are not installed."""
+    return {name: _version(name) for name in names}
 
 
 @cache

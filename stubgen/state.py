@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from stubgen.config import Config
+from stubgen.config import Config, shaping
 from stubgen.diagnostics import Problem
 
 _TOOLS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "ziglang", "cute-stubgen", "nvidia-cuda-runtime-cu12")
@@ -129,7 +129,8 @@ def _surroundings(project: Path, settings: Config) -> str:
     ]
     parts = (
         str(project),
-        settings,
+        settings.output,
+        shaping(settings),
         sys.version,
         sys.prefix,
         [(name, _version(name)) for name in _TOOLS],
