@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from stubgen import discovery
+from stubgen import discovery, installed
 
 _SHAPING = ("archs.py", "compiler", "declare.py", "devices.py", "model.py", "signatures.py", "text.py")
 """The parts of the tool that shape what is compiled; the others only show it."""
@@ -60,7 +60,7 @@ def of_packages(names: Sequence[str]) -> dict[str, str]:
 
     Editable ones change without another version; they are known by their content.
     """
-    distributions = _distributions()
+    distributions = installed.distributions()
     found = {name for package in names for name in distributions.get(package, ())}
     versions = {name: _version(name) for name in sorted(found)}
     contents = {name: of_text(files) for name in sorted(names) if (files := _editable_files(name))}
@@ -111,14 +111,9 @@ def _roots(module: discovery.KernelModule, project: Path) -> list[Path]:
 
 
 @cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(importlib.metadata.packages_distributions())
-
-
-@cache
 def _editable_files(package: str) -> tuple[Path, ...]:
     """Give the Python files of a package, if it is installed from a folder that its author works in."""
-    if not any(map(_is_editable, _distributions().get(package, ()))):
+    if not any(map(_is_editable, installed.distributions().get(package, ()))):
         return ()
     spec = importlib.util.find_spec(package)
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []

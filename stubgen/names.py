@@ -116,3 +116,8 @@ def why_no_package(name: str) -> str | None:
     if "__" in name:
         return "two underscores separate it from the kernel's name in symbols"
     return "a leading underscore would make it private" if name.startswith("_") else None
+
+
+def staging_prefix(package: str) -> str:
+    """Begin the name of what lies in the output folder only while that is written."""
+    return f".{package}.new-"

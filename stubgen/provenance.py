@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from stubgen import discovery, elf, manifest
+from stubgen import discovery, elf, installed, manifest
 from stubgen.manifest import GpuCode, Sources
 
 _OWN = Path(__file__).parent
@@ -44,8 +44,8 @@ def versions(distributions: Iterable[str]) -> dict[str, str]:
 
 
 def _versions(imported: set[str]) -> dict[str, str]:
-    distributions = importlib.metadata.packages_distributions()
-    return versions({name for module in imported for name in distributions.get(module, ())})
+    providers = installed.distributions()
+    return versions({name for module in imported for name in providers.get(module, ())})
 
 
 def _shown(path: Path, project: Path) -> str:

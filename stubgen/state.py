@@ -21,6 +21,7 @@ import platformdirs
 
 from stubgen.config import Config, shaping
 from stubgen.diagnostics import Problem
+from stubgen.names import staging_prefix
 
 _TOOLS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "ziglang", "cute-stubgen", "nvidia-cuda-runtime-cu12")
 _ENVIRONMENT = ("CC", "PATH")
@@ -76,6 +77,7 @@ def unchanged(project: Path, settings: Config) -> Summary | None:
         and record.outputs == dict(_stamps(output, record.outputs))
         and record.outputs.keys()
         == set(_files(output / settings.package, output)) | _outside(record, settings)
+        and not _has_leftovers(output, settings.package)
     )
     return record.summary if same else None
 
@@ -113,6 +115,11 @@ def python_files(given: Path) -> Iterator[Path]:
     for path in _files(given, given):
         if path.endswith(".py"):
             yield given / path
+
+
+def _has_leftovers(output: Path, package: str) -> bool:
+    """Tell whether a run was killed here that no other has cleared up after."""
+    return any(name.startswith(staging_prefix(package)) for name in os.listdir(output))  # noqa: PTH208
 
 
 def _file(output: Path) -> Path:

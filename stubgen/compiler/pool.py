@@ -7,6 +7,7 @@ import importlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -198,7 +199,8 @@ def _call(name: str, *arguments: Any) -> Any:
 
 
 def _stated_signatures(library: str, names: dict[str, int], runtime: str | None) -> dict[str, str]:
-    os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"  # tvm-ffi would import torch
+    os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
+    sys.modules["torch"] = None  # type: ignore[assignment]  # tvm-ffi would import it, for a second or more
     readback: Any = importlib.import_module("stubgen.compiler.readback")
     if runtime:
         ctypes.CDLL(runtime)

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-LITTER = (".cute_kernels.new-", ".pyproject.toml.")
-"""How names begin that a killed run may leave in the output folder, until the next run."""
+LITTER = ".cute_kernels.new-"
+"""How names begin of what a killed run may leave in the output folder, until the next run."""
 
 KERNEL = '''
 """Kernels on the CPU."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stubgen import discovery, fingerprint
+from stubgen import discovery, fingerprint, installed
 from stubgen.cache import FolderCache
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Outcome, Settings
 from stubgen.devices import builtin_profile
@@ -115,7 +115,8 @@ def _install(site: Path, name: str, version: str, *, editable: bool) -> None:
 
 def _look_again() -> None:
     """Forget what a process looks up only once."""
-    for remembered in ("of_tool", "_distributions", "_editable_files", "_version"):
+    installed.distributions.cache_clear()
+    for remembered in ("of_tool", "_editable_files", "_version"):
         getattr(fingerprint, remembered).cache_clear()
 
 
