@@ -24,15 +24,16 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 IN_A_MODULE = 50
-KERNELS_OF_COLD_RUN = 120
+TINY_KERNELS = 120
+ARCH = "sm_90a"
 NO_OP_RUNS = 15
 IMPORTS = 15
 
 LIMITS = {
     "no-op run of 100 exports, wall s": 0.3,
     "no-op run of 1000 exports, wall s": 0.8,
-    "cold run / bare cute.compile, CPU": 1.2,
-    "2 workers / 1 worker, times faster": 1.7,
+    "this repository's kernels, cold run / bare cute.compile, CPU": 1.2,
+    "this repository's kernels, 2 workers / 1 worker, times faster": 1.7,
     "peak memory of the parent at 1000 exports, MB": 200,
     "import of 1000 functions beyond tvm_ffi, ms": 25,
 }
@@ -58,24 +59,32 @@ v = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
 EXPORT = 'sg.export(scale, x=v, y=v, by=cutlass.Float32, times={n}, name="scale_{n}")\n'
 
 BARE = """
-import sys
-sys.path[:0] = sys.argv[2:]
-from pathlib import Path
 import importlib
-import stubgen as sg
-from cutlass import cute
-from stubgen.declare import declared_in
-from stubgen.compiler import arguments
+import sys
+from pathlib import Path
 
-out = Path(sys.argv[1])
-for folder in sys.argv[2:]:
-    for file in sorted(Path(folder).glob("*.py")):
-        importlib.import_module(file.stem)
-        for declaration in declared_in(str(file)):
-            call = declaration.build()
-            bound = arguments.bind(call)
-            compiled = cute.compile(call.fn, *bound.args, options="--enable-tvm-ffi", **bound.kwargs)
-            compiled.export_to_c(f"{out}/{declaration.name}.o", declaration.name)
+from cutlass import cute
+
+from stubgen import discovery
+from stubgen.compiler import arguments, worker
+from stubgen.compiler.jobs import Settings
+from stubgen.declare import declared_in
+from stubgen.devices import builtin_profile
+
+out, project, kernels, arch = sys.argv[1:]
+assert not worker._set_up(Settings(project, arch, builtin_profile(arch), out))
+for module in discovery.find_modules([Path(kernels)], Path(project)):
+    name, root = discovery.import_name(module.path)
+    sys.path[:0] = [project, str(root)]
+    importlib.import_module(name)
+    for declaration in declared_in(str(module.path)):
+        call = declaration.build()
+        if call is None:
+            continue
+        bound = arguments.bind(call)
+        options = f"--enable-tvm-ffi --gpu-arch={arch} {call.options}"
+        compiled = cute.compile(call.fn, *bound.args, options=options, **bound.kwargs)
+        compiled.export_to_c(f"{out}/{declaration.name}.o", declaration.name)
 """
 """What the tool is compared with: the same kernels compiled one after the other in one process."""
 
@@ -113,7 +122,7 @@ class Project:
         self.folder = folder
         self.sources = folder / "kernels"
         self.sources.mkdir(parents=True)
-        (folder / "pyproject.toml").write_text('[tool.cute-stubgen]\narchs = ["sm_90a"]\n')
+        (folder / "pyproject.toml").write_text(f'[tool.cute-stubgen]\narchs = ["{ARCH}"]\n')
         for first in range(0, kernels, IN_A_MODULE):
             numbers = range(first, min(first + IN_A_MODULE, kernels))
             text = MODULE.format(first=first, last=numbers[-1])
@@ -168,22 +177,30 @@ def measure() -> dict[str, Any]:
 
 def _cold(folder: Path) -> dict[str, Any]:
     """Compare runs that have everything to do with the bare compiler, and with each other."""
-    project = Project(folder / "cold", KERNELS_OF_COLD_RUN)
-    bare_out = folder / "bare"
-    bare_out.mkdir()
+    Project(folder / "first", 1).generate()  # the toolchain builds something once
+    real, tiny = Project(folder / "real", 0), Project(folder / "tiny", TINY_KERNELS)
+    shutil.copytree(ROOT / "kernels", real.sources, dirs_exist_ok=True)
+    return {
+        **_cold_run(real, "this repository's kernels", folder),
+        **_cold_run(tiny, f"{TINY_KERNELS} tiny kernels", folder),
+    }
+
+
+def _cold_run(project: Project, what: str, folder: Path) -> dict[str, Any]:
+    out = folder / f"bare-{project.folder.name}"
+    out.mkdir()
     script = folder / "bare.py"
     script.write_text(BARE)
-    Project(folder / "first", 1).generate()  # the toolchain builds something once
     one = project.generate("--jobs", "1")
     project.forget()
     two = project.generate("--jobs", "2")
-    bare = project.run([str(script), str(bare_out), str(project.sources)])
+    bare = project.run([str(script), str(out), str(project.folder), str(project.sources), ARCH])
     return {
-        "kernels of the cold run": KERNELS_OF_COLD_RUN,
-        "cold run, CPU s": round(one.cpu, 1),
-        "bare cute.compile and export_to_c, CPU s": round(bare.cpu, 1),
-        "cold run / bare cute.compile, CPU": round(one.cpu / bare.cpu, 2),
-        "2 workers / 1 worker, times faster": round(one.wall / two.wall, 2),
+        f"{what}, cold run, CPU s": round(one.cpu, 1),
+        f"{what}, bare cute.compile and export_to_c, CPU s": round(bare.cpu, 1),
+        f"{what}, cold run / bare cute.compile, CPU": round(one.cpu / bare.cpu, 2),
+        f"{what}, 2 workers / 1 worker, times faster": round(one.wall / two.wall, 2),
+        f"{what}, 2 workers / 1 worker, CPU": round(two.cpu / one.cpu, 2),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import platformdirs
 import pytest
 
 from tests.faults.projects import FACTORS, Project, contents
@@ -21,6 +22,7 @@ class Known(NamedTuple):
 @pytest.fixture(scope="session")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
     project = Project(tmp_path_factory.mktemp("faults") / "project")
+    project.share_toolchain(Path(platformdirs.user_cache_dir("cute-stubgen")) / "zig")
     project.write("pyproject.toml", '[tool.cute-stubgen]\narchs = ["sm_90a"]\n')
     outputs = {}
     for version in [*reversed(FACTORS), "old"]:

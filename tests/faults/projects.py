@@ -59,6 +59,13 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
+    def share_toolchain(self, folder: Path) -> None:
+        """Use what the toolchain has built before, the C library and the like, which takes it long."""
+        folder.mkdir(parents=True, exist_ok=True)
+        own = self.folder / "user" / "cute-stubgen" / "zig"
+        own.parent.mkdir(parents=True)
+        own.symlink_to(folder)
+
     def use(self, version: str) -> None:
         """Give the kernels the old or the new sources, whose output is in ``expected``."""
         self.write("kernels/k.py", KERNEL.replace("FACTOR", FACTORS[version]))
