@@ -170,7 +170,7 @@ class Reuse:
         sources = self._sources[job.module.name]
         declared = job.declared
         # With line information in it, compiled code depends on where things stand.
-        exact = sources.text if "line" in declared.options.lower() else ""
+        exact = [sources.text, job.module.file] if "line" in declared.options.lower() else []
         return cache.key(
             "kernel",
             self._base,

@@ -7,8 +7,10 @@ compiled, so that another version fails with a clear message rather than somewhe
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import re
+import sys
 import traceback
 import types
 import typing
@@ -21,6 +23,7 @@ import cutlass.base_dsl.tvm_ffi_builder as ffi_builder
 import cutlass.cute._tvm_ffi_args_spec_converter as converter
 from cuda.bindings.driver import CUstream
 from cutlass import AddressSpace, cute
+from cutlass._mlir import ir
 from cutlass.base_dsl import Arch
 from cutlass.base_dsl.common import DSLBaseError
 from cutlass.base_dsl.runtime.jit_arg_adapters import is_arg_annotation_constexpr
@@ -31,6 +34,7 @@ from cutlass.utils import HardwareInfo
 from tvm_ffi.utils import kwargs_wrapper
 
 from stubgen.compiler.device import DeviceAnswers
+from stubgen.compiler.errors import PROJECT
 
 _REQUIRED: tuple[tuple[object, str], ...] = (
     (ffi_builder, "attach_ffi_func"),
@@ -46,6 +50,7 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (FunctionBuilder, "check_condition"),
     (FunctionBuilder, "_arg_err"),
     (dsl_cuda, "get_device_attribute"),
+    (ir.Location, "file"),
     (HardwareInfo, "get_max_active_clusters"),
     (HardwareInfo, "get_device_multiprocessor_count"),
     (HardwareInfo, "get_l2_cache_size_in_bytes"),
@@ -314,6 +319,30 @@ def name_functions_in_ascii() -> None:
         return re.sub(r"[^\x00-\x7f]", lambda match: f"_u{ord(match[0]):x}_", mangle(self, *arguments))
 
     CuTeDSL.mangle_name = mangle_name
+
+
+def shorten_paths(project: str) -> None:
+    """Name source files by their paths below the project, or else below the folder that Python found them in.
+
+    Line information has these names in it, and must not depend on where things lie. They must not lead to a
+    file either: the assembler would add its time and size.
+    """
+    file = ir.Location.file
+
+    @functools.cache
+    def shortened(filename: str) -> str:
+        folders = [
+            (project, PROJECT),
+            *((path, "~python") for path in sorted(sys.path, key=len, reverse=True)),
+        ]
+        found = ((f"{name}{filename[len(path) :]}") for path, name in folders if _is_below(filename, path))
+        return next(found, filename)
+
+    ir.Location.file = lambda filename, *arguments, **more: file(shortened(filename), *arguments, **more)
+
+
+def _is_below(filename: str, folder: str) -> bool:
+    return bool(folder) and filename.startswith(f"{folder}/")
 
 
 def tell_signed_from_unsigned() -> None:

@@ -23,6 +23,9 @@ _WRAPPING = re.compile(
     r"^(?:\W*ICE\W*: |Caused exception: |IR verification failed: |error: |unknown: |loc\(.*?\): )+"
 )
 
+PROJECT = "~project"
+"""What the compiler is told in place of the project's folder."""
+
 _LONGEST = 300
 """What an error line may quote, in characters."""
 
@@ -35,7 +38,8 @@ def place_in(error: BaseException, project: str) -> Place | None:
     pointed_at = _ARROW.search(uncoloured(str(error)))
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if pointed_at:
-        frames.append((pointed_at["file"], int(pointed_at["line"])))
+        file = re.sub(f"^{PROJECT}(?=/)", lambda _: project, pointed_at["file"])
+        frames.append((file, int(pointed_at["line"])))
     for file, line in reversed(frames):
         relative = relative_to_project(file, project)
         if relative and line:

@@ -160,6 +160,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
     dsl.name_symbols_as_declared()
     dsl.tell_signed_from_unsigned()
     dsl.name_functions_in_ascii()
+    dsl.shorten_paths(settings.project)
     set_target_arch(settings.arch)
     if settings.arch is not None:
         dsl.set_arch(settings.arch)
