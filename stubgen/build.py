@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import importlib.metadata
 import os
@@ -54,11 +53,10 @@ from stubgen.render import dispatcher, render
 from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_runtimes
+from stubgen.scratch import scratch_folder
 from stubgen.shards import Merged, Over, Recording, Shard
 from stubgen.state import Summary, python_files
 from stubgen.toolchain import HostTarget, Toolchain, toolchain
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ def generate_shard(
     _versions(compiler)
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
-    with _executor(project, settings, modules, jobs) as executor, _scratch() as scratch:
+    with _executor(project, settings, modules, jobs) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
             modules, targets, settings.package, scratch, executor, progress, store, shard
         )
@@ -212,7 +210,7 @@ def _build(
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
     target = _host_target(settings)
-    with _executor(project, settings, modules, jobs) as executor, _scratch() as scratch:
+    with _executor(project, settings, modules, jobs) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
             modules,
             targets,
@@ -261,19 +259,6 @@ def _build(
         library, files, gpu_code=gpu_code, sources=sources, host=host
     )
     return _Made(library, host, files, modules, warnings, store.warnings())
-
-
-@contextlib.contextmanager
-def _scratch() -> Generator[Path, None, None]:
-    """Give a folder for what is only needed for now; report where there is no room for it."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as folder:
-            yield Path(folder)
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
-            raise
-        path = error.filename or tempfile.gettempdir()
-        raise StubgenError(problem("CS405", path=path, reason=error.strerror or error)) from error
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,11 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
+
+import pytest
 
 from tests.faults.conftest import Known
 from tests.faults.projects import KERNEL, Project, contents, litter
@@ -19,7 +23,15 @@ WHILE_COMPILING = 10
 """Of them with something to compile."""
 
 
-def test_kills_at_random_moments(known: Known, project: Project) -> None:
+@pytest.fixture
+def temporary() -> Iterator[str]:
+    """A folder for what killed runs leave among temporary files; its path is short, as sockets need."""
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        yield folder
+
+
+def test_kills_at_random_moments(known: Known, project: Project, temporary: str) -> None:
+    project.environment["TMPDIR"] = temporary
     chance = random.Random(1)
     length = _length(project)
     there = contents(project.output)
