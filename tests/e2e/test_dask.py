@@ -117,10 +117,8 @@ def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if line.startswith("error")]
 
 
-def test_a_worker_that_is_lost(cluster: Cluster, whole: dict[str, bytes], tmp_path: Path) -> None:
-    cluster.add_worker("first")
-    cluster.add_worker("second")
-    project = many(tmp_path / "project")
+def begun(cluster: Cluster, project: Project) -> subprocess.Popen[str]:
+    """Start a run, and wait until a worker is at it."""
     running = subprocess.Popen(
         [sys.executable, "-m", "stubgen", "generate", "--executor", "dask", "--scheduler", cluster.address],
         cwd=project.folder,
@@ -130,11 +128,30 @@ def test_a_worker_that_is_lost(cluster: Cluster, whole: dict[str, bytes], tmp_pa
     )
     wait_for(lambda: cluster.has_sources("first"))
     time.sleep(0.5)
+    return running
+
+
+def test_a_worker_that_is_lost(cluster: Cluster, whole: dict[str, bytes], tmp_path: Path) -> None:
+    cluster.add_worker("first")
+    cluster.add_worker("second")
+    project = many(tmp_path / "project")
+    running = begun(cluster, project)
     cluster.kill("first")
     assert running.poll() is None, "it was in the midst of it"
     _, said = running.communicate(timeout=300)
     assert running.returncode == 0, said
     assert project.output() == whole
+
+
+def test_a_scheduler_that_is_lost(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.add_worker("first")
+    project = many(tmp_path / "project")
+    running = begun(cluster, project)
+    cluster.kill("scheduler")
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 1
+    assert "CS125" in said
+    assert not (project.folder / "generated").exists()
 
 
 def test_other_versions_are_refused(cluster: Cluster, tmp_path: Path) -> None:
