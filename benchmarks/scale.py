@@ -99,10 +99,11 @@ print((time.perf_counter() - start) * 1e3)
 PEAK = """
 import resource, sys
 from stubgen.cli import app
-try:
-    app()
-finally:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+if __name__ == "__main__":  # its workers import this file
+    try:
+        app()
+    finally:
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 """
 
 
