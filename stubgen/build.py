@@ -46,7 +46,7 @@ from stubgen.compiler.jobs import Compiled, Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.executors import Executor
-from stubgen.model import HostCode, Kernel, Library, Module, Record, Versions
+from stubgen.model import Family, HostCode, Kernel, Library, Module, Record, Versions
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
 from stubgen.render import dispatcher, render
@@ -413,15 +413,17 @@ def _records(compiled: Sequence[Compiled]) -> tuple[Record, ...]:
 
 
 def _require_distinct_symbols(library: Library) -> None:
-    """Refuse names that only differ in what they are: a kernel called as another's build would be."""
-    first: dict[str, Kernel] = {}
-    for kernel in library.kernels:
-        for symbol in dispatcher.symbols(kernel, library.package):
-            other = first.setdefault(symbol, kernel)
-            if other is not kernel:
-                raise StubgenError(
-                    problem("CS213", place=kernel.place, kernel=kernel.name, first=other.place)
-                )
+    """Refuse names that only differ in what they are: a kernel called as another's build would be.
+
+    Or as a family is whose selectors are chosen.
+    """
+    first: dict[str, Kernel | Family] = {}
+    for function, symbol in dispatcher.symbols(library):
+        other = first.setdefault(symbol, function)
+        if other is not function:
+            raise StubgenError(
+                problem("CS213", place=function.place, kernel=function.name, first=other.place)
+            )
 
 
 def default_jobs() -> int:

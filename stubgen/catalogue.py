@@ -163,12 +163,13 @@ A declaration is wrong in itself, or does not fit the function's signature.
     ),
     "CS212": Entry(
         "{kernel!r} cannot be the name of a kernel: {reason}",
-        'choose an identifier that is valid in Python, C and C++, with name="..."',
+        'choose an identifier that is valid in Python, C and C++: sg.export(..., name="..."), or '
+        'sg.family("...", ...)',
         "The name becomes a Python function, a C++ function and part of a symbol, unchanged.",
     ),
     "CS213": Entry(
         "{kernel!r} is exported a second time; the first is at {first}",
-        'give one of them another name: sg.export(..., name="...")',
+        'give one of them another name: sg.export(..., name="..."), or sg.family("...", ...)',
         "All kernels of a package are functions of one library, so that a name is free once in all modules.",
     ),
     "CS214": Entry(

@@ -15,7 +15,7 @@ from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, Mod
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
 from stubgen.executors import Executor, Lazy
 from stubgen.link import KernelIR
-from stubgen.model import tvm_ffi_symbol
+from stubgen.model import Place, tvm_ffi_symbol
 from stubgen.progress import Progress
 from stubgen.reuse import Reuse
 from stubgen.shards import Shard
@@ -284,18 +284,23 @@ def _module_job(module: discovery.KernelModule) -> ModuleJob:
 
 
 def _name_problems(declared: Iterable[Declared]) -> list[Problem]:
-    problems: list[Problem] = []
+    """Find names that cannot be used; what is wrong with a family's is said once, and not of its variants."""
+    problems: dict[tuple[str, Place], Problem] = {}
     first: dict[str, Declared] = {}
     for item in declared:
         public = item.variant.family if item.variant else item.name
-        for name in dict.fromkeys((item.name, public)):
+        for name in dict.fromkeys((public, item.name)):
             reason = names.why_no_kernel(name)
             other = first.setdefault(name, item)
             if reason:
-                problems.append(problem("CS212", place=item.place, kernel=name, reason=reason))
+                found = problem("CS212", place=item.place, kernel=name, reason=reason)
             elif other is not item and not (name == public and _same_family(item, other)):
-                problems.append(problem("CS213", place=item.place, kernel=name, first=other.place))
-    return problems
+                found = problem("CS213", place=item.place, kernel=name, first=other.place)
+            else:
+                continue
+            problems.setdefault((name, item.place), found)
+            break
+    return list(problems.values())
 
 
 def _same_family(first: Declared, second: Declared) -> bool:

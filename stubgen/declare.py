@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import inspect
 import itertools
+import keyword
 import math
 import re
 import sys
@@ -173,6 +174,8 @@ class Declaration:
     """By axis, what the value is called in the name."""
     values: Mapping[str, ChoiceValue] | None = None
     """By axis, what a caller passes for the value, should the axis become a selector."""
+    doc: str | None = None
+    """The docstring of the family's function, for a kernel that has none."""
 
 
 class DeclarationError(ValueError):
@@ -281,7 +284,8 @@ def family(
     Raises
     ------
     DeclarationError
-        An axis is empty, two of its values have the same label, or the function takes other parameters.
+        An axis is empty or has no order, two of its values have the same label, its name is no identifier,
+        or the function takes other parameters.
     """
     if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DeclarationError(f"{_called(name)} is no name; write @stubgen.family(axis=[...])")
@@ -302,6 +306,7 @@ def family(
                     family=family_name,
                     labels=labels,
                     values={axis: choices[axis][label] for axis, label in labels.items()},
+                    doc=build.__doc__,
                 )
             )
         return build
@@ -360,11 +365,15 @@ def _combinations(
 
 def _labelled(axis: str, values: Any) -> dict[str, Any]:
     """Give every value of an axis its label."""
+    if not axis.isidentifier() or keyword.iskeyword(axis):  # it may become a parameter
+        raise DeclarationError(f"{axis!r} is no name of an axis; give an identifier that is no keyword")
     if isinstance(values, Mapping):
         given = cast("Mapping[object, Any]", values)
         pairs = [(identifier_part(label), value) for label, value in given.items()]
     elif isinstance(values, str) or not isinstance(values, Iterable):
         raise DeclarationError(f"axis {axis!r} is {values!r}; give a list of its values")
+    elif isinstance(values, set | frozenset):
+        raise DeclarationError(f"axis {axis!r} is a set, which has no order; give a list of its values")
     else:
         pairs = [(label_of(value), value) for value in cast("Iterable[object]", values)]
     if not pairs:

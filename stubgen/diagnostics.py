@@ -77,8 +77,11 @@ def problem(
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Give a remark that names what may have been meant, empty if nothing comes close."""
-    close = difflib.get_close_matches(given, tuple(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    in_lower_case: dict[str, str] = {}
+    for name in known:
+        in_lower_case.setdefault(name.lower(), name)
+    close = difflib.get_close_matches(given.lower(), in_lower_case, n=1)
+    return f" (did you mean {in_lower_case[close[0]]}?)" if close else ""
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -110,6 +110,8 @@ class Worker:
                 return None
             arguments.bind(call)
             declared = msgspec.structs.replace(declared, options=call.options)
+            if not isinstance(call.priority, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise DeclarationError(f"priority is {call.priority!r}; give an integer")
             if declared.variant is not None and call.priority:
                 variant = msgspec.structs.replace(declared.variant, priority=call.priority)
                 declared = msgspec.structs.replace(declared, variant=variant)
@@ -120,12 +122,14 @@ class Worker:
     def _is_for_this_arch(self, call: Call) -> bool:
         if call.min_arch is None:
             return True
-        try:
-            oldest = archs.parse(call.min_arch).number
-        except (TypeError, ValueError):
+        known = dsl.known_archs()
+        if call.min_arch not in known:  # or else the kernel would be left out everywhere, without a word
+            hint = did_you_mean(str(call.min_arch), known)
             raise DeclarationError(
-                f'min_arch is {call.min_arch!r}; give an architecture, such as "sm_90a"'
-            ) from None
+                f"min_arch is {call.min_arch!r}{hint}; "
+                'give an architecture that the DSL knows, such as "sm_90a"'
+            )
+        oldest = archs.parse(call.min_arch).number
         return self._settings.arch is None or archs.parse(self._settings.arch).number >= oldest
 
     def _declarations(self, module: ModuleJob) -> tuple[Declaration, ...] | Problem:
@@ -275,7 +279,7 @@ class _Job:
             )
         has_device_code = function.recorded.has_device_code
         function.export_ir(ir_path, build_name if has_device_code else self.declared.name)
-        compiled = self._compiled(call, bound, function.recorded)
+        compiled = self._compiled(declaration, call, bound, function.recorded)
         return Outcome(compiled, warnings=self._reported(_remarks(call, compiled)))
 
     def facts(self, declaration: Declaration) -> Facts | None:
@@ -286,7 +290,7 @@ class _Job:
         bound = arguments.bind(call)
         bound.apply_defaults()
         records = abi.records_in(bound.arguments.values())
-        return Facts(_doc(call.fn), self._source(call.fn), records)
+        return Facts(_doc(call.fn, declaration), self._source(call.fn), records)
 
     def _compile(self, call: Call, bound: inspect.BoundArguments) -> dsl.CompiledFunction:
         return dsl.compile_function(
@@ -301,7 +305,9 @@ class _Job:
         """Give the name for error messages: callers of a family know no other than the family's."""
         return self.declared.variant.family if self.declared.variant else self.declared.name
 
-    def _compiled(self, call: Call, bound: inspect.BoundArguments, recorded: dsl.Recorded) -> Compiled:
+    def _compiled(
+        self, declaration: Declaration, call: Call, bound: inspect.BoundArguments, recorded: dsl.Recorded
+    ) -> Compiled:
         bound.apply_defaults()
         reader = abi.Reader()
         return Compiled(
@@ -311,7 +317,7 @@ class _Job:
             author=abi.author_parameters(bound),
             abi=spec.signature(self._public_name(), list(recorded.params)),
             has_device_code=recorded.has_device_code,
-            doc=_doc(call.fn),
+            doc=_doc(call.fn, declaration),
             source=self._source(call.fn),
             options=call.options,
             records=tuple(reader.records.values()),
@@ -380,11 +386,14 @@ def _function(fn: object) -> Callable[..., object]:
     return fn if inspect.isroutine(fn) else type(fn).__call__
 
 
-def _doc(fn: object) -> str:
-    """Give the docstring of the kernel; for an object, its ``__call__``'s or else its class's."""
+def _doc(fn: object, declaration: Declaration) -> str:
+    """Give the docstring of the kernel; for an object, its ``__call__``'s or else its class's.
+
+    Where there is none, the family's function may have one.
+    """
     own = _function(fn).__doc__
     doc = own if own or inspect.isroutine(fn) else type(fn).__doc__
-    return docstring(doc)
+    return docstring(doc) or docstring(declaration.doc)
 
 
 def _line_of_def(file: str, first: int) -> int:

@@ -405,6 +405,8 @@ def described(constraint: Constraint | None) -> str:
             return " or ".join(sorted(map(str, values)))
         case Integers(low=low, high=high, multiple_of=multiple_of):
             known = [f"a multiple of {multiple_of}"] if multiple_of > 1 else []
+            if low is not None and high is not None and low == -high - 1:
+                return f"{''.join(known) or 'any integer'} in {high.bit_length() + 1} bits"
             known += [f"at least {low}"] if low is not None else []
             known += [f"at most {high}"] if high is not None else []
             return " and ".join(known) or "any integer"

@@ -71,7 +71,7 @@ def _slot(slot: Slot) -> str:
 
 
 def _choice(values: Iterable[ChoiceValue]) -> str:
-    return "|".join(json.dumps(v) if isinstance(v, str) else repr(v) for v in values)
+    return "|".join(json.dumps(v, ensure_ascii=False) if isinstance(v, str) else repr(v) for v in values)
 
 
 def _one_of(alternatives: Sequence[Slot]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -75,6 +75,8 @@ class _Family(_Function):
     """Of the variants."""
     template: str = ""
     """Its parameter list; empty if callers have nothing to choose, or nothing that C++ can choose by."""
+    entry: str = ""
+    """The variable in it that holds the function that is called."""
     template_head: str = ""
     template_call: str = ""
     cases: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -164,8 +166,9 @@ def _family(
 ) -> _Family:
     variants = module.variants(family)
     symbol = family.linker_symbol(package)
-    spelled = _spelled(family, structs)
     choices = cpp_families.choices(family, taken)
+    spelled = _spelled(family, structs, {choice.type for choice in choices})
+    entry = cpp_families.free_name("entry", set(spelled))
     comment = cpp_comments.function_comment(family, _by_name(family, spelled), structs.of, variants)
     types = {choice.parameter: choice for choice in choices}
     own = _called(family.name, symbol, family.parameters, spelled, structs, comment, types, detail)
@@ -185,10 +188,11 @@ def _family(
         template=", ".join(f"{c.type} {name}" for c, name in zip(choices, names, strict=True))
         if by_template
         else "",
+        entry=entry,
         template_head=cpp_head(f"inline void {family.name}", _parameters(tuple(left[0]), left[1], structs)),
         template_call=cpp_call(
             "tvm::ffi::Function::InvokeExternC",
-            ["nullptr", "entry", *_arguments(left[0], left[1], structs)],
+            ["nullptr", entry, *_arguments(left[0], left[1], structs)],
         ),
         cases=cpp_families.template_cases(family, variants, choices, names, package) if by_template else [],
     )
@@ -213,8 +217,10 @@ def _enum(choice: cpp_families.Choice, family: Family) -> _Enum:
     )
 
 
-def _spelled(function: Kernel | Family, structs: ModuleStructs) -> list[str]:
-    return cpp_types.parameter_names([p.name for p in function.parameters], set(structs.names.values()))
+def _spelled(function: Kernel | Family, structs: ModuleStructs, types: Collection[str] = ()) -> list[str]:
+    """Spell the parameters so that none hides a type that is used beside it."""
+    taken = {*structs.names.values(), *types}
+    return cpp_types.parameter_names([p.name for p in function.parameters], taken)
 
 
 def _by_name(function: Kernel | Family, spelled: list[str]) -> dict[str, str]:

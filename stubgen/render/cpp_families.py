@@ -6,6 +6,7 @@ costs nothing, and a choice that has no variant is a compile error.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,9 +74,16 @@ def _choice(family: Family, parameter: Parameter, slot: ChoiceSlot, taken: set[s
     if len(plain) == 1 and "" not in plain:
         return Choice(parameter.name, plain.pop(), slot.values)
     name = free_name(_camel_case(f"{family.name}_{parameter.name}"), taken)
-    words: set[str] = set()
-    spelled = [free_name(_word(value), words) for value in slot.values]
-    return Choice(parameter.name, name, slot.values, tuple(cpp_types.parameter_names(spelled)))
+    return Choice(parameter.name, name, slot.values, _enumerators(slot.values))
+
+
+def _enumerators(values: Sequence[ChoiceValue]) -> tuple[str, ...]:
+    """Name the values in an enum; they are numbered where words are the same, as ``none_2``."""
+    words: list[str] = []
+    for value in values:
+        numbered = (f"{_word(value)}_{number}" for number in itertools.count(2))
+        words.append(next(word for word in itertools.chain([_word(value)], numbered) if word not in words))
+    return tuple(cpp_types.parameter_names(words))
 
 
 def template_cases(

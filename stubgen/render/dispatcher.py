@@ -83,21 +83,24 @@ def exports(library: Library) -> tuple[str, ...]:
     Functions have one for tvm-ffi's look-up and one that no other package has; so have families. Builds for
     one architecture and families with their selectors chosen have only the latter kind.
     """
+    return tuple(symbol for _, symbol in symbols(library))
+
+
+def symbols(library: Library) -> Iterator[tuple[Kernel | Family, str]]:
+    """Yield what :func:`exports` gives, each with the function that it is a symbol of."""
     package = library.package
-    found = [symbol for kernel in library.kernels for symbol in symbols(kernel, package)]
+    for kernel in library.kernels:
+        yield kernel, kernel.symbol
+        yield kernel, kernel.linker_symbol(package)
+        for arch in kernel.archs:
+            yield kernel, tvm_ffi_symbol(kernel.build_name(package, arch))
     for module in library.modules:
         for family in module.families:
-            found += [family.symbol, family.linker_symbol(package)]
+            yield family, family.symbol
+            yield family, family.linker_symbol(package)
             if family.choices:
-                chosen = dispatch.selections(family, module.variants(family))
-                found += [choice_symbol(selection, family, package) for selection in chosen]
-    return tuple(found)
-
-
-def symbols(kernel: Kernel, package: str) -> tuple[str, ...]:
-    """Give the symbols of one kernel and of its builds."""
-    builds = [tvm_ffi_symbol(kernel.build_name(package, arch)) for arch in kernel.archs]
-    return (kernel.symbol, kernel.linker_symbol(package), *builds)
+                for selection in dispatch.selections(family, module.variants(family)):
+                    yield family, choice_symbol(selection, family, package)
 
 
 def choice_symbol(selection: dispatch.Selection, family: Family, package: str) -> str:
@@ -150,6 +153,8 @@ class _Selection:
     """Of the arguments."""
     parameters: str
     body: str
+    has_builds: bool
+    """Whether the body may end with no build for the GPU."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +218,7 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
                 count=len(own),
                 parameters=cpp_types.string(", ".join(own)),
                 body=_Body(selection.variants, package).text(),
+                has_builds=any(kernel.has_device_code for kernel in selection.variants),
             )
             for selection in found
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -236,10 +236,7 @@ def _family(module: Module, family: Family) -> _Family:
         class_name=class_name,
         class_doc=docstring([f"{family.name}, in {count}."], _INDENT),
         method_doc=textwrap.indent(_function_docstring(module, family), _INDENT),
-        methods=[
-            textwrap.indent(_positional_signature("__call__", parameters, "self"), _INDENT)
-            for parameters in overloads.overloads(family, variants)
-        ],
+        methods=[_method(parameters) for parameters in overloads.overloads(family, variants)],
         types=list(dict.fromkeys(types.values())),
         keys=[(kernel.variant.key, types[kernel.name]) for kernel in variants if kernel.variant],
     )
@@ -256,11 +253,19 @@ def _variant_types(family: Family, class_name: str, groups: list[list[Kernel]]) 
             name=f"{class_name}Variant{suffix}",
             prototype=prototype,
             signature=_positional_signature(prototype, parameters),
-            method=textwrap.indent(_positional_signature("__call__", parameters, "self"), _INDENT),
+            method=_method(parameters),
             doc=docstring([f"One variant of {family.name}."], _INDENT),
         )
         found.update((kernel.name, kind) for kernel in group)
     return found
+
+
+def _method(parameters: Sequence[Parameter]) -> str:
+    """Give the head of a ``__call__`` that takes these; one of them may be called ``self``."""
+    own = "self"
+    while any(parameter.name == own for parameter in parameters):
+        own = f"_{own}"
+    return textwrap.indent(_positional_signature("__call__", parameters, own), _INDENT)
 
 
 def _class_names(module: Module) -> dict[str, str]:

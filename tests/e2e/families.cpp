@@ -111,6 +111,9 @@ void little() {
   WRITES(2.0, f::a_variants_::y(out));
   WRITES(3.0, f::a_b(out, f::ABNumber::x));
   WRITES(5.0, f::AB(out));
+  WRITES(32.0, f::unbuilt(out, 2, 10, 20, f::UnbuiltWord::none_2));
+  WRITES(29.0, (f::unbuilt<1, f::UnbuiltWord::none>(out, 10, 20)));
+  WRITES(28.0, (f::unbuilt<2, f::UnbuiltWord::none_3>(out, 10, 20)));
   WRITES(11.0, f::by(out, f::ByStrWord_::relu));
   WRITES(1.0, f::inner<1>(out));
   WRITES(2.0, f::inner_variants::_2(out));

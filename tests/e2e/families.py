@@ -156,6 +156,31 @@ def one_value(number):
     return sg.kernel(_write, one, number)
 
 
+# Names that the generated code uses itself
+
+
+@cute.jit
+def _named(
+    out: cute.Tensor,
+    self: cutlass.Constexpr[int],
+    entry: cutlass.Float64,
+    UnbuiltWord: cutlass.Float64,  # noqa: N803
+    word: cutlass.Constexpr[str],
+):
+    out[0] = entry + UnbuiltWord + (self if word == "none" else -self)
+
+
+@sg.family(self=[1, 2], word=["None", "none", "NONE"])
+def unbuilt(self, word):
+    """The kernel has no docstring of its own."""
+    return sg.kernel(_named, one, self=self, word=word)
+
+
+@sg.family(entry=[1, 2])
+def by_entry(entry):
+    return sg.kernel(_write, one, float(entry))
+
+
 # Records with other contents in each variant
 
 

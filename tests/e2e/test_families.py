@@ -316,6 +316,42 @@ def test_families_with_next_to_nothing(families: ModuleType, kw: ModuleType) -> 
     ] == [8, 9, 10, 5]
 
 
+def test_names_that_the_generated_code_uses(families: ModuleType, kw: ModuleType) -> None:
+    assert number(families.unbuilt, OUT, 2, 10.0, 20.0, "none") == 32.0
+    assert number(kw.unbuilt, out=OUT, self=1, entry=10.0, UnbuiltWord=20.0, word="None") == 29.0
+
+
+def test_the_docstring_of_a_family_stands_in_for_the_kernels(families: ModuleType) -> None:
+    assert families.unbuilt.__doc__.startswith("The kernel has no docstring of its own.\n")
+    assert families.affine.__doc__.startswith("out = scale * x + shift")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("by_int", 64.0, "64.0"),
+        ("by_float", 0.5 + 1e-15, "0.500000000000001"),
+        ("by_float", float("-inf"), "-inf"),
+        ("by_str", "relu\0", '"relu\\u0000"'),
+        ("by_str", 'ré"\\\n', r'"ré\"\\\n"'),
+        ("by_str", "é" * 40, '"' + "é" * 32 + '"...'),
+        ("by_str", np.bool_(True), "a Python object"),
+    ],
+)
+def test_what_was_passed_is_shown_so_that_it_can_be_told(
+    families: ModuleType, name: str, value: Any, shown: str
+) -> None:
+    with pytest.raises(TypeError) as raised:
+        getattr(families, name)(np.zeros(1), value)
+    assert f": {shown}) when calling" in str(raised.value)
+
+
+def test_the_signature_shows_words_as_they_are(families: ModuleType) -> None:
+    with pytest.raises(TypeError) as raised:
+        families.by_str(np.zeros(1), "x")
+    assert r'''"größe \"'\\?/"''' in str(raised.value)
+
+
 @pytest.mark.parametrize("negate", [False, True])
 @pytest.mark.parametrize(
     ("factor", "other", "expected"), [(3.0, False, [6, 9]), (None, True, [12, 23]), (None, False, [2, 3])]

@@ -71,3 +71,70 @@ def test_every_one_is_reported_with_its_place(tmp_path: Path) -> None:
     assert "preferred" not in said
 
     assert not (tmp_path / "generated").exists()
+
+
+NAMES = """
+import cutlass
+from cutlass import cute
+
+import stubgen as sg
+
+
+@cute.jit
+def kernel(a: cute.Tensor, by: cutlass.Constexpr[int] = 0):
+    a[0] = cutlass.Float32(by)
+
+
+a = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
+
+
+def family(by):
+    return sg.kernel(kernel, a, by, priority=by)
+
+"""
+
+
+def test_a_wrong_priority_or_name_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    module = tmp_path / "kernels" / "module.py"
+    module.write_text(
+        NAMES
+        + """\
+sg.family("class_", by=[1, "high"])(family)
+sg.family("class", by=[1, 2])(family)
+sg.family("class_", by=[1, 3])(family)
+sg.export(kernel, a, name="mistyped", min_arch="sm_900")
+sg.export(kernel, a, name="capital", min_arch="SM_90A")
+"""
+    )
+    done = run_stubgen("generate", "-C", tmp_path, cwd=tmp_path)
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    assert len(told) == 5
+    assert "module.py:19: CS210: class___high: priority is 'high'; give an integer" in told[0]
+    assert "module.py:20: CS212: 'class' cannot be the name of a kernel: it is a keyword" in told[1]
+    assert "module.py:21: CS213: 'class_' is exported a second time" in told[2]
+    assert (
+        "module.py:22: CS210: mistyped: min_arch is 'sm_900' (did you mean sm_90?); give an arch" in told[3]
+    )
+    assert (
+        "module.py:23: CS210: capital: min_arch is 'SM_90A' (did you mean sm_90a?); give an arch" in told[4]
+    )
+
+
+def test_a_kernel_cannot_have_the_symbol_of_a_chosen_family(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    module = tmp_path / "kernels" / "module.py"
+    module.write_text(
+        NAMES
+        + """\
+sg.family("chosen", by=[1, 2])(family)
+sg.export(kernel, a, 3, name="chosen___1")
+"""
+    )
+    done = run_stubgen("generate", "-C", tmp_path, cwd=tmp_path)
+    assert done.returncode == 1
+    assert (
+        "module.py:19: CS213: 'chosen' is exported a second time; the first is at kernels/module.py:20"
+        in (" ".join(done.stderr.split()))
+    )
