@@ -31,6 +31,7 @@ from stubgen.compilation import Built
 from stubgen.compiler.jobs import Settings
 from stubgen.diagnostics import StubgenError
 from stubgen.dispatch import constraints
+from stubgen.executors import Local
 from stubgen.model import ChoiceValue, Family, Kernel, Library, Module, Variant, Versions
 from stubgen.render import dispatcher
 from stubgen.toolchain import toolchain
@@ -246,7 +247,9 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Built]:
         shutil.copy(Path(slots.__file__).with_name(name), project)
     modules = discovery.find_modules([project / "pool.py"], project)
     settings = Settings(str(project), None, None, str(project))
-    built, _ = compilation.compile_modules(modules, [settings], PACKAGE, project, 2, Silent(), NoCache())
+    built, _ = compilation.compile_modules(
+        modules, [settings], PACKAGE, project, Local(2), Silent(), NoCache()
+    )
     return built["pool"]
 
 
