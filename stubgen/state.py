@@ -137,6 +137,7 @@ def _surroundings(project: Path, settings: Config) -> str:
     parts = (
         str(project),
         settings.output,
+        settings.cache,  # whoever names another one wants it filled
         shaping(settings),
         sys.version,
         sys.prefix,
