@@ -112,6 +112,8 @@ def parsed(stderr: str) -> Iterator[Problem]:
     for line in stderr.splitlines():
         if re.fullmatch(r"((Reading declarations|Compiling)( for \w+)?|Linking) \(\d+\)", line):
             continue
+        if re.fullmatch(r"  \d+ of \d+(; .+)?", line):  # how far it got
+            continue
         match = re.fullmatch(r"error: (?:(?P<place>\S+:\d+): )?(?P<code>CS\d{3}): (?P<message>.+)", line)
         assert match, f"{line!r} is no line of a report"
         yield Problem(match["place"] or "", match["code"], match["message"])
