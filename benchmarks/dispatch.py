@@ -165,7 +165,7 @@ def _measure(lengths: int, ir: dict[str, str], folder: Path) -> dict[str, Any]:
     definitions = "\n".join([seam, text, _HARNESS])
     compiler = ZigToolchain()
     source = work / "dispatcher.c"
-    source.write_text(link.companion_source(definitions, device_code=False))
+    source.write_text(link.companion_source(definitions, static_runtime=False))
     compiler.compile_c(
         source, work / "first.o", HostTarget(), [link.find_tvm_ffi().include]
     )  # fill zig's cache

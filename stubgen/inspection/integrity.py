@@ -10,6 +10,7 @@ from stubgen import elf, manifest
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.inspection.packages import find_manifest
 from stubgen.manifest import Manifest
+from stubgen.render.project import left_out_of_wheels
 
 
 def verify(given: str) -> Manifest:
@@ -50,9 +51,10 @@ def _is_installed(file: Path, given: str) -> bool:
 def _problems(read: Manifest, package: Path, *, only_package: bool) -> Iterator[Problem]:
     root, prefix = package.parent, f"{read.library.package}/"
     expected = {p: h for p, h in read.files.items() if p.startswith(prefix) or not only_package}
+    may_lack = left_out_of_wheels(read.library) if only_package else ()
     for path, digest in expected.items():
         reason = _what_is_wrong(root / path, digest)
-        if reason:
+        if reason and not (path in may_lack and not (root / path).exists()):
             yield problem("CS506", path=path, reason=reason)
             if path.endswith(f"/lib{read.library.package}.so") and (root / path).is_file():
                 yield from _gpu_code(read, root / path)

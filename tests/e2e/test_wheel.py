@@ -14,6 +14,7 @@ import pytest
 
 from stubgen import manifest
 from tests import typecheckers
+from tests.conftest import run_stubgen
 from tests.environments import Environment
 
 HERE = Path(__file__).parent
@@ -91,6 +92,17 @@ def test_kernels_run_with_the_wheel_and_tvm_ffi_alone(installed: Environment) ->
     done = installed.run(HERE / "wheel_calls.py")
     assert done.stdout.startswith("right, "), done.stderr
     assert str(installed.folder) in done.stdout
+
+
+def test_the_installed_package_is_whole(installed: Environment) -> None:
+    (package,) = installed.folder.glob("lib/python*/site-packages/cute_kernels")
+    done = run_stubgen("verify", package)
+    assert done.returncode == 0, done.stderr
+    stub = package / "norm.pyi"
+    text = stub.read_text()
+    stub.write_text(f"{text}#")
+    assert "norm.pyi was changed" in run_stubgen("verify", package).stderr
+    stub.write_text(text)
 
 
 def test_the_installed_package_tells_compilers_what_it_has(installed: Environment) -> None:
