@@ -61,7 +61,9 @@ def test_the_run_ends_with_one_problem_and_nothing_written(code: str, tmp_path: 
     (tmp_path / "kernels" / "one.py").write_text(KERNEL)
     (tmp_path / "hooks").mkdir()
     (tmp_path / "hooks" / "sitecustomize.py").write_text(HOOK.format(module=module, change=change))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "hooks")}
+    # Another test may have compiled this kernel, with the DSL as it is.
+    own_cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {**os.environ, **own_cache, "PYTHONPATH": str(tmp_path / "hooks")}
     done = run_stubgen("generate", "-C", tmp_path, "--json", env=environment)
     assert done.returncode == 1, done.stderr
     problems: list[dict[str, Any]] = json.loads(done.stdout)["problems"]

@@ -133,6 +133,9 @@ def test_interrupts(known: Known, project: Project, to_all: bool) -> None:
     assert err.splitlines()[-1] == "interrupted; the previous output is whole"
     assert "Traceback" not in err
     assert took < 5
+    deadline = time.monotonic() + 10  # the system ends them, when it gets round to it
+    while _processes_of(run.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert _processes_of(run.pid) == []
     assert contents(project.output) == known.old
 
