@@ -15,7 +15,7 @@ from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, Mod
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
 from stubgen.executors import Executor, Lazy
 from stubgen.link import KernelIR
-from stubgen.model import Place, tvm_ffi_symbol
+from stubgen.model import Place, build_name, tvm_ffi_symbol
 from stubgen.progress import Progress
 from stubgen.reuse import Reuse
 from stubgen.shards import Shard
@@ -44,11 +44,6 @@ class Built:
                 yield KernelIR(build_name(package, name, arch), path, has_device_code=True)
             else:
                 yield KernelIR(name, path, has_device_code=False, alias=tvm_ffi_symbol(f"{package}__{name}"))
-
-
-def build_name(package: str, kernel: str, arch: str) -> str:
-    """Name the build of a kernel for one architecture."""
-    return f"{package}__{kernel}__{arch}"
 
 
 def compile_modules(

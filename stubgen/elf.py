@@ -11,7 +11,6 @@ import io
 import itertools
 import mmap
 import re
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,35 +22,15 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 from elftools.elf.sections import SymbolTableSection
 
 from stubgen.diagnostics import StubgenError, problem
+from stubgen.elf_format import HEADER, SECTION, Header
 
 T = TypeVar("T")
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 _NOBITS = 8
 _EXECUTABLE = 4
 _SMALLEST_VERSION_ENTRY = 16
 _ELF_MAGIC = b"\x7fELF\x02\x01"
 _EM_CUDA = 190
-
-
-class Header(NamedTuple):
-    """The ELF header; the fields have the specification's names, less their ``e_``."""
-
-    ident: bytes
-    type: int
-    machine: int
-    version: int
-    entry: int
-    phoff: int
-    shoff: int
-    flags: int
-    ehsize: int
-    phentsize: int
-    phnum: int
-    shentsize: int
-    shnum: int
-    shstrndx: int
 
 
 class _Image(NamedTuple):
@@ -146,7 +125,7 @@ def header(path: Path) -> Header:
     StubgenError
         As for :func:`exported_symbols`.
     """
-    return read(path, lambda data: Header(*_HEADER.unpack_from(data)))
+    return read(path, lambda data: Header(*HEADER.unpack_from(data)))
 
 
 def section(path: Path, name: str) -> bytes | None:
@@ -279,15 +258,15 @@ def _check_bounds(data: mmap.mmap, start: int) -> _Image:
     if data[start : start + len(_ELF_MAGIC)] != _ELF_MAGIC:
         raise _DamagedError("it does not begin like a 64-bit little-endian one")
     room = len(data) - start
-    if room < _HEADER.size:
+    if room < HEADER.size:
         raise _DamagedError("it is cut short")
-    header = Header(*_HEADER.unpack_from(data, start))
-    if header.shnum == 0 or header.shentsize != _SECTION.size:
+    header = Header(*HEADER.unpack_from(data, start))
+    if header.shnum == 0 or header.shentsize != SECTION.size:
         raise _DamagedError("it has no section headers")
     end_of_table = header.shoff + header.shnum * header.shentsize
     if end_of_table > room:
         raise _DamagedError("it is cut short")
-    table = _SECTION.iter_unpack(data[start + header.shoff : start + end_of_table])
+    table = SECTION.iter_unpack(data[start + header.shoff : start + end_of_table])
     ends = [offset + size for _, kind, _, _, offset, size, *_ in table if kind != _NOBITS]
     size = max(end_of_table, header.phoff + header.phnum * header.phentsize, *ends)
     if size > room:

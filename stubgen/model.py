@@ -10,7 +10,6 @@ function the way the compiler reported it, which is not always the way its autho
 
 from __future__ import annotations
 
-import zlib
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -103,6 +102,10 @@ class ChoiceSlot(_Data, frozen=True, tag="choice"):
 
     axis: str
     values: tuple[ChoiceValue, ...]
+
+    def index(self, value: ChoiceValue) -> int:
+        """Give the position of a value; unlike a tuple, tells True from 1."""
+        return next(i for i, v in enumerate(self.values) if type(v) is type(value) and v == value)
 
 
 class OneOfSlot(_Data, frozen=True, tag="one_of"):
@@ -245,7 +248,7 @@ class Kernel(_Data, frozen=True):
 
     def build_name(self, package: str, arch: str) -> str:
         """Name the build for one architecture; it has a symbol too, so that it can be called on its own."""
-        return f"{package}__{self.name}__{arch}"
+        return build_name(package, self.name, arch)
 
 
 class Axis(_Data, frozen=True):
@@ -290,6 +293,11 @@ class Family(_Data, frozen=True):
     def linker_symbol(self, package: str) -> str:
         """Name the same function as no other package's library does; C and C++ link against this one."""
         return self.entry or tvm_ffi_symbol(f"{package}__{self.name}")
+
+
+def build_name(package: str, kernel: str, arch: str) -> str:
+    """Name the build of a kernel for one architecture."""
+    return f"{package}__{kernel}__{arch}"
 
 
 def tvm_ffi_symbol(name: str) -> str:
@@ -432,43 +440,6 @@ class HostCode(_Data, frozen=True):
 def to_json(library: Library) -> bytes:
     """Encode a library; :func:`from_json` gives an equal one back."""
     return msgspec.json.format(msgspec.json.encode(library), indent=2)
-
-
-SECTION = ".cute_stubgen"
-"""The section of the shared library that holds the model."""
-
-_MAGIC = b"cute-stubgen model 1\n"
-
-
-def to_section(library: Library) -> bytes:
-    """Encode a library for the section; :func:`from_section` gives an equal one back.
-
-    A checksum, and MessagePack, which unlike JSON knows infinities.
-    """
-    packed = msgspec.msgpack.encode(library)
-    return _MAGIC + _checksum(packed) + packed
-
-
-def _checksum(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(4, "little")
-
-
-def from_section(data: bytes) -> Library:
-    """Decode what :func:`to_section` made.
-
-    Raises
-    ------
-    msgspec.ValidationError
-        The section is whole, but does not describe a library as this version knows it.
-    msgspec.DecodeError
-        The section is damaged, or another version's.
-    """
-    if not data.startswith(_MAGIC):
-        raise msgspec.DecodeError("it does not begin as this version's does")
-    start = len(_MAGIC) + 4
-    if data[len(_MAGIC) : start] != _checksum(data[start:]):
-        raise msgspec.DecodeError("its checksum is another")
-    return msgspec.msgpack.decode(data[start:], type=Library)
 
 
 def from_json(data: bytes) -> Library:

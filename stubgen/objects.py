@@ -10,30 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stubgen.elf_format import SECTION, SYMBOL, Section
+
 _ARCHIVE = b"!<arch>\n"
 _MEMBER_HEADER = 60
-_SYMBOL = struct.Struct("<IBBHQQ")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 _SHOFF, _SHNUM = 0x28, 0x3C
 _SYMBOL_TABLE, _GROUP = 2, 17
 _VISIBLE = frozenset({1, 2})
 """Bindings of symbols that other objects can see: global and weak."""
 _HIDDEN = 2
-
-
-class _Section(NamedTuple):
-    """A section header; the fields have the specification's names, less their ``sh_``."""
-
-    name: int
-    type: int
-    flags: int
-    addr: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    addralign: int
-    entsize: int
 
 
 @dataclass(frozen=True)
@@ -105,10 +90,10 @@ def renamed(data: bytes, new_name: Callable[[str], str | None]) -> bytes:
             if new is not None:
                 if info >> 4 in _VISIBLE:
                     other = (other & ~3) | _HIDDEN  # noqa: PLW2901
-                made[at : at + _SYMBOL.size] = _SYMBOL.pack(len(strings), info, other, *rest)
+                made[at : at + SYMBOL.size] = SYMBOL.pack(len(strings), info, other, *rest)
                 strings += new.encode() + b"\0"
         header = _section_at(data, table.names)
-        made[header : header + _SECTION.size] = _SECTION.pack(
+        made[header : header + SECTION.size] = SECTION.pack(
             *names._replace(offset=len(made), size=len(strings))
         )
         made += strings
@@ -126,7 +111,7 @@ class _Table(NamedTuple):
     """Offsets of the symbols that name groups, whatever their binding."""
 
 
-def _tables(data: bytes) -> list[tuple[_Table, _Section]]:
+def _tables(data: bytes) -> list[tuple[_Table, Section]]:
     """Give each symbol table and the string table with its names; an object has one."""
     sections = list(_sections(data))
     return [
@@ -136,33 +121,33 @@ def _tables(data: bytes) -> list[tuple[_Table, _Section]]:
     ]
 
 
-def _table(index: int, section: _Section, sections: list[_Section]) -> _Table:
+def _table(index: int, section: Section, sections: list[Section]) -> _Table:
     groups = (s.info for s in sections if s.type == _GROUP and s.link == index)
     return _Table(
         section.offset,
         section.offset + section.size,
         section.link,
-        frozenset(section.offset + number * _SYMBOL.size for number in groups),
+        frozenset(section.offset + number * SYMBOL.size for number in groups),
     )
 
 
-def _sections(data: bytes) -> Iterator[_Section]:
+def _sections(data: bytes) -> Iterator[Section]:
     (count,) = struct.unpack_from("<H", data, _SHNUM)
     if count == 0:  # it has more than the header can say
-        count = _Section(*_SECTION.unpack_from(data, _section_at(data, 0))).size
+        count = Section(*SECTION.unpack_from(data, _section_at(data, 0))).size
     for index in range(count):
-        yield _Section(*_SECTION.unpack_from(data, _section_at(data, index)))
+        yield Section(*SECTION.unpack_from(data, _section_at(data, index)))
 
 
 def _section_at(data: bytes, index: int) -> int:
     (start,) = struct.unpack_from("<Q", data, _SHOFF)
-    return int(start) + index * _SECTION.size
+    return int(start) + index * SECTION.size
 
 
 def _entries(data: bytes, table: _Table) -> Iterator[tuple[int, tuple[int, int, int, int, int, int]]]:
     """Yield the offset and the fields of each symbol that matters to other objects."""
-    for at in range(table.start, table.end, _SYMBOL.size):
-        name, info, other, section, value, size = _SYMBOL.unpack_from(data, at)
+    for at in range(table.start, table.end, SYMBOL.size):
+        name, info, other, section, value, size = SYMBOL.unpack_from(data, at)
         if info >> 4 in _VISIBLE or at in table.groups:
             yield at, (name, info, other, section, value, size)
 

@@ -12,7 +12,8 @@ from stubgen import elf, names
 from stubgen.diagnostics import StubgenError, problem
 from stubgen.inspection import recovered, recovery
 from stubgen.inspection.recovery import Unknown
-from stubgen.model import SECTION, ChoiceSlot, Family, Library, Module, Variant, from_section
+from stubgen.model import ChoiceSlot, Family, Library, Module, Variant
+from stubgen.section import SECTION, from_section
 
 _KINDS = {1: "it is an object file, which has to be linked first", 4: "it is a core dump"}
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from stubgen import archs
+from stubgen import archs, dispatch
 from stubgen.dispatch.constraints import Pattern, pattern
 from stubgen.model import ChoiceSlot, Family, Kernel, Library, Module, Parameter, Record, Slot
 from stubgen.render import documentation, python_types
@@ -218,15 +218,14 @@ def _variants(function: Kernel | Family, module: Module) -> list[_Accepted]:
         return [_Accepted("", {}, pattern(p.slot for p in function.parameters))]
     found: list[_Accepted] = []
     for kernel in module.variants(function):
-        assert kernel.variant is not None
-        values = kernel.variant.values
+        variant = dispatch.variant_of(kernel)
         choices = {
-            index: values[p.slot.axis]
+            index: variant.values[p.slot.axis]
             for index, p in enumerate(function.parameters)
             if isinstance(p.slot, ChoiceSlot)
         }
         slots: list[Slot] = [parameter.slot for parameter in kernel.parameters]
-        found.append(_Accepted(kernel.variant.key, dict(choices), pattern(slots)))
+        found.append(_Accepted(variant.key, dict(choices), pattern(slots)))
     return found
 
 

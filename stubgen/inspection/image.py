@@ -5,19 +5,19 @@ What a damaged file says is taken as it is, within bounds: an address that leads
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from stubgen.elf_format import HEADER, SECTION, SYMBOL, Section
+
 X86_64 = 62
 AARCH64 = 183
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _FRAME = struct.Struct("<ii")
 
@@ -48,17 +48,6 @@ class _Segment(NamedTuple):
     size: int
 
 
-class _Section(NamedTuple):
-    """A section header, as far as it is used."""
-
-    name: int
-    type: int
-    address: int
-    offset: int
-    size: int
-    link: int
-
-
 class Image:
     """A library that is read by address.
 
@@ -70,7 +59,7 @@ class Image:
 
     def __init__(self, data: bytes | mmap.mmap) -> None:
         self._data = data
-        header = _HEADER.unpack_from(data)
+        header = HEADER.unpack_from(data)
         self.type: int = header[1]
         self.machine: int = header[2]
         self._segments = list(self._read_segments(header[5], header[10]))
@@ -80,7 +69,7 @@ class Image:
         self.pointers = dict(self._read_pointers(sections))
         """Of words that the loader fills in, the address that it puts there."""
         starts = {function.address for function in self.functions}
-        starts.update(self._read_frames(sections, _HEADER.unpack_from(data)[13]))
+        starts.update(self._read_frames(sections, HEADER.unpack_from(data)[13]))
         self._starts = sorted(starts)
 
     def code_at(self, start: int) -> bytes:
@@ -131,19 +120,18 @@ class Image:
             if kind == _LOAD and offset + size <= len(self._data):
                 yield _Segment(flags, offset, address, size)
 
-    def _read_sections(self, start: int, count: int) -> Iterator[_Section]:
-        table = self._data[start : start + count * _SECTION.size]
-        for name, kind, _, address, offset, size, link, *_ in self._entries(_SECTION, table):
-            yield _Section(name, kind, address, offset, size, link)
+    def _read_sections(self, start: int, count: int) -> Iterator[Section]:
+        table = self._data[start : start + count * SECTION.size]
+        yield from itertools.starmap(Section, self._entries(SECTION, table))
 
     def _read_symbols(
-        self, section: _Section, sections: list[_Section]
+        self, section: Section, sections: list[Section]
     ) -> Iterator[tuple[str, int, int, int, int]]:
         """Yield name, info, section, value and size of each dynamic symbol."""
         if section.type != _DYNAMIC_SYMBOLS or section.link >= len(sections):
             return
         names = self._content(sections[section.link])
-        for name, info, _, where, value, size in self._entries(_SYMBOL, self._content(section)):
+        for name, info, _, where, value, size in self._entries(SYMBOL, self._content(section)):
             end = names.find(b"\0", name, name + _LONGEST_TEXT)
             yield names[name:end].decode(errors="replace") if end > name else "", info, where, value, size
 
@@ -152,7 +140,7 @@ class Image:
             if info & 0xF == _FUNCTION and info >> 4 != _LOCAL and where and name:
                 yield Function(name, value, size)
 
-    def _read_pointers(self, sections: list[_Section]) -> Iterator[tuple[int, int]]:
+    def _read_pointers(self, sections: list[Section]) -> Iterator[tuple[int, int]]:
         of_symbol, relative = _OF_SYMBOL.get(self.machine, ()), _RELATIVE.get(self.machine)
         for section in sections:
             if section.type != _RELOCATIONS:
@@ -164,7 +152,7 @@ class Image:
                 elif kind in of_symbol and symbol < len(self._symbols) and self._symbols[symbol][2]:
                     yield where, self._symbols[symbol][3] + addend
 
-    def _read_frames(self, sections: list[_Section], names_at: int) -> Iterator[int]:
+    def _read_frames(self, sections: list[Section], names_at: int) -> Iterator[int]:
         """Yield where functions begin, by the table that exceptions are unwound with."""
         names = self._content(sections[names_at]) if names_at < len(sections) else b""
         for section in sections:
@@ -175,9 +163,9 @@ class Image:
             # two distances from the table itself, in 4 bytes each.
             if content[:1] == b"\1" and content[2:4] == b"\x03\x3b":
                 for start, _ in self._entries(_FRAME, content[12:]):
-                    yield section.address + start
+                    yield section.addr + start
 
-    def _content(self, section: _Section) -> bytes:
+    def _content(self, section: Section) -> bytes:
         return self._data[section.offset : section.offset + section.size]
 
     @staticmethod

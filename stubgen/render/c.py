@@ -11,6 +11,7 @@ from stubgen.model import Family, Kernel, Library, Module, TupleSlot
 from stubgen.render import c_values, cpp_comments
 from stubgen.render.c_values import Packing, Value
 from stubgen.render.cpp_structs import ModuleStructs, Struct, library_structs
+from stubgen.render.header_parts import HeaderMember, HeaderStruct
 from stubgen.render.layout import c_array, cpp_call, cpp_declaration, cpp_head
 from stubgen.render.linkage import register_symbol
 from stubgen.render.templates import fill
@@ -24,23 +25,6 @@ _TRUE_OF_ALL = (
     "Nothing is allocated and no argument is kept.",
     "A DLTensor needs its strides set, as DLPack demands since version 1.2.",
 )
-
-
-@dataclass(frozen=True)
-class _Struct:
-    """A struct, ready to be put into a header."""
-
-    name: str
-    comment: list[str]
-    members: list[_Member]
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A member of a struct, ready to be put into it."""
-
-    comment: list[str]
-    declaration: str
 
 
 @dataclass(frozen=True)
@@ -100,14 +84,16 @@ def _once(structs: Mapping[TupleSlot, Struct]) -> list[tuple[TupleSlot, Struct]]
     return [(slot, structs[slot]) for slot in slots.values()]
 
 
-def _struct(slot: TupleSlot, struct: Struct, structs: Mapping[TupleSlot, Struct], package: str) -> _Struct:
+def _struct(
+    slot: TupleSlot, struct: Struct, structs: Mapping[TupleSlot, Struct], package: str
+) -> HeaderStruct:
     comment, told = cpp_comments.struct_comment(struct)
     fields = {struct.fields[member.index]: told.get(member.name, []) for member in struct.members}
     members = [
-        _Member(fields.get(value.path, []), f"{value.declaration(package, structs)};")
+        HeaderMember(fields.get(value.path, []), f"{value.declaration(package, structs)};")
         for value in c_values.members(slot, structs)
     ]
-    return _Struct(f"{package}_{struct.name}", comment, members)
+    return HeaderStruct(f"{package}_{struct.name}", comment, members)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from stubgen import dispatch
 from stubgen.model import (
     ChoiceValue,
     ConstantSlot,
@@ -22,25 +23,9 @@ from stubgen.model import (
 )
 from stubgen.render import cpp_comments, cpp_families, cpp_types
 from stubgen.render.cpp_structs import Member, ModuleStructs, Struct, library_structs
+from stubgen.render.header_parts import HeaderMember, HeaderStruct
 from stubgen.render.layout import cpp_call, cpp_declaration, cpp_head
 from stubgen.render.templates import fill
-
-
-@dataclass(frozen=True)
-class _Struct:
-    """A struct, ready to be put into a header."""
-
-    name: str
-    comment: list[str]
-    members: list[_Member]
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A member of a struct, ready to be put into it."""
-
-    comment: list[str]
-    declaration: str
 
 
 @dataclass(frozen=True)
@@ -139,10 +124,10 @@ def _includes(code: list[str]) -> list[list[str]]:
 # Structs
 
 
-def _struct(struct: Struct) -> _Struct:
+def _struct(struct: Struct) -> HeaderStruct:
     comment, told = cpp_comments.struct_comment(struct)
-    members = [_Member(told.get(member.name, []), _declaration(member)) for member in struct.members]
-    return _Struct(struct.name, comment, members)
+    members = [HeaderMember(told.get(member.name, []), _declaration(member)) for member in struct.members]
+    return HeaderStruct(struct.name, comment, members)
 
 
 def _declaration(member: Member) -> str:
@@ -199,8 +184,7 @@ def _family(
 
 
 def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
-    assert kernel.variant is not None
-    key = kernel.variant.key
+    key = dispatch.variant_of(kernel).key
     name = f"_{key}" if key[0].isdigit() else key
     [name] = cpp_types.parameter_names([name])
     comment = cpp_comments.variant_comment(family, kernel)

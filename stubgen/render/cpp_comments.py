@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from stubgen.dispatch import variant_of
 from stubgen.model import Family, Frozen, Kernel, Slot, TupleSlot
 from stubgen.render import documentation
 from stubgen.render.cpp_structs import Struct
@@ -78,8 +79,7 @@ def function_comment(
 
 def variant_comment(family: Family, kernel: Kernel) -> list[str]:
     """Document one variant of a family."""
-    assert kernel.variant is not None
-    labels = ", ".join(f"{axis}={label}" for axis, label in kernel.variant.labels.items())
+    labels = ", ".join(f"{axis}={label}" for axis, label in variant_of(kernel).labels.items())
     told = "; ".join(f"{p.name}: {documentation.describe(p.slot)}" for p in kernel.parameters)
     taking = f", taking {told}" if told else ""
     return _marked(wrapped(f"The variant of {family.name} with {labels}{taking}.", width=_WIDTH))

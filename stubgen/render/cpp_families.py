@@ -26,7 +26,7 @@ class Choice:
     parameter: str
     """Name of the family's parameter, as its author spells it."""
     type: str
-    values: tuple[ChoiceValue, ...]
+    slot: ChoiceSlot
     enumerators: tuple[str, ...] = ()
     """For each value, if the type is an enum of the header's own."""
 
@@ -43,13 +43,13 @@ class Choice:
     def expression(self, value: ChoiceValue) -> str:
         """Give a value as C++ writes it."""
         if self.is_enum:
-            return f"{self.type}::{self.enumerators[_index(value, self.values)]}"
+            return f"{self.type}::{self.enumerators[self.slot.index(value)]}"
         return _passed(value)
 
     @property
     def passed(self) -> list[tuple[str, str]]:
         """For an enum, each enumerator and what the compiled function takes for it."""
-        return [(self.expression(value), _passed(value)) for value in self.values]
+        return [(self.expression(value), _passed(value)) for value in self.slot.values]
 
 
 def free_name(name: str, taken: set[str]) -> str:
@@ -72,9 +72,9 @@ def choices(family: Family, taken: set[str]) -> list[Choice]:
 def _choice(family: Family, parameter: Parameter, slot: ChoiceSlot, taken: set[str]) -> Choice:
     plain = {_PLAIN_TYPES.get(type(value), "") for value in slot.values}
     if len(plain) == 1 and "" not in plain:
-        return Choice(parameter.name, plain.pop(), slot.values)
+        return Choice(parameter.name, plain.pop(), slot)
     name = free_name(_camel_case(f"{family.name}_{parameter.name}"), taken)
-    return Choice(parameter.name, name, slot.values, _enumerators(slot.values))
+    return Choice(parameter.name, name, slot, _enumerators(slot.values))
 
 
 def _enumerators(values: Sequence[ChoiceValue]) -> tuple[str, ...]:
@@ -127,7 +127,3 @@ def _camel_case(name: str) -> str:
     camel = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     [spelled] = cpp_types.parameter_names([camel])
     return spelled
-
-
-def _index(value: ChoiceValue, values: Sequence[ChoiceValue]) -> int:
-    return next(i for i, v in enumerate(values) if type(v) is type(value) and v == value)

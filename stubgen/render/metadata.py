@@ -29,11 +29,11 @@ from stubgen.model import (
     StreamSlot,
     TensorSlot,
     TupleSlot,
-    to_section,
 )
 from stubgen.render.cpp_types import string
 from stubgen.render.description import describe_function
 from stubgen.render.templates import fill
+from stubgen.section import to_section
 
 _BYTES_A_LINE = 32
 

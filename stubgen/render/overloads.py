@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, OneOfSlot, Parameter, Slot, Variant
+from stubgen.dispatch import variant_of
+from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, OneOfSlot, Parameter, Slot
 from stubgen.render import python_types
 from stubgen.signatures import admits, without_gaps
 
@@ -50,8 +51,7 @@ def _shown(slot: Slot) -> str:
 def _slots(family: Family, kernel: Kernel) -> tuple[Slot, ...]:
     """Give what a variant takes in the place of each parameter of the family."""
     own = iter(kernel.parameters)
-    variant = kernel.variant
-    assert isinstance(variant, Variant)
+    variant = variant_of(kernel)
     return tuple(
         ChoiceSlot(parameter.slot.axis, (variant.values[parameter.slot.axis],))
         if isinstance(parameter.slot, ChoiceSlot)
