@@ -2,94 +2,65 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from stubgen import cache, config
 from stubgen.cache import FolderCache
+from stubgen.cli_options import Json, ProjectFolder
+from stubgen.cli_output import out, print_json, reporting_errors
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-_ProjectFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--project",
-        "-C",
-        exists=True,
-        file_okay=False,
-        help="The project's folder; found from here upwards by default.",
-        show_default=False,
-    ),
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _Limit = Annotated[
     str,
     typer.Option(metavar="SIZE", help="What all entries together may take, such as 500M or 2G."),
 ]
 
-_out = Console(highlight=False, soft_wrap=True)
+app = typer.Typer(help="Look at what is kept of earlier runs, or remove it.", no_args_is_help=True)
 
 
-def commands(errors: Callable[[bool], AbstractContextManager[None]]) -> typer.Typer:
-    """Give the commands.
+@app.command()
+def info(project: ProjectFolder = None, as_json: Json = False) -> None:
+    """Show where compiled kernels are kept, and how much there is."""
+    with reporting_errors(as_json):
+        setting, store = _store(project)
+        found: dict[str, Any] = {"setting": setting, "folder": None, "entries": 0, "bytes": 0}
+        if store is not None:
+            contents = store.contents()
+            found |= {
+                "folder": str(contents.folder),
+                "entries": contents.entries,
+                "bytes": contents.size,
+                "limit": cache.DEFAULT_LIMIT,
+            }
+        if as_json:
+            print_json(found)
+        elif store is None:
+            out.print('nothing is kept: cache = "off"', markup=False)
+        else:
+            size, limit = _shown(found["bytes"]), _shown(cache.DEFAULT_LIMIT)
+            out.print(f"{found['folder']}: {_entries(found['entries'])}, {size} of {limit}", markup=False)
+            if "://" in setting:
+                out.print(f"it stands in front of {setting}, which these commands leave alone", markup=False)
 
-    Parameters
-    ----------
-    errors
-        Prints problems of what runs inside it, as JSON or not, and exits.
-    """
-    app = typer.Typer(help="Look at what is kept of earlier runs, or remove it.", no_args_is_help=True)
 
-    @app.command()
-    def info(project: _ProjectFolder = None, as_json: _Json = False) -> None:
-        """Show where compiled kernels are kept, and how much there is."""
-        with errors(as_json):
-            setting, store = _store(project)
-            found: dict[str, Any] = {"setting": setting, "folder": None, "entries": 0, "bytes": 0}
-            if store is not None:
-                contents = store.contents()
-                found |= {
-                    "folder": str(contents.folder),
-                    "entries": contents.entries,
-                    "bytes": contents.size,
-                    "limit": cache.DEFAULT_LIMIT,
-                }
-            if as_json:
-                sys.stdout.write(json.dumps(found, indent=2) + "\n")
-            elif store is None:
-                _out.print('nothing is kept: cache = "off"', markup=False)
-            else:
-                size, limit = _shown(found["bytes"]), _shown(cache.DEFAULT_LIMIT)
-                _out.print(
-                    f"{found['folder']}: {_entries(found['entries'])}, {size} of {limit}", markup=False
-                )
-                if "://" in setting:
-                    _out.print(
-                        f"it stands in front of {setting}, which these commands leave alone", markup=False
-                    )
+@app.command()
+def prune(project: ProjectFolder = None, limit: _Limit = f"{cache.DEFAULT_LIMIT // 2**30}G") -> None:
+    """Remove what was not used for longest, until the rest is within a limit."""
+    room = _size(limit)
+    with reporting_errors(False):
+        _remove(project, room)
 
-    @app.command()
-    def prune(project: _ProjectFolder = None, limit: _Limit = f"{cache.DEFAULT_LIMIT // 2**30}G") -> None:
-        """Remove what was not used for longest, until the rest is within a limit."""
-        room = _size(limit)
-        with errors(False):
-            _remove(project, room)
 
-    @app.command()
-    def clear(project: _ProjectFolder = None) -> None:
-        """Remove everything; the next run compiles all kernels that it needs."""
-        with errors(False):
-            _remove(project, 0)
-
-    return app
+@app.command()
+def clear(project: ProjectFolder = None) -> None:
+    """Remove everything; the next run compiles all kernels that it needs."""
+    with reporting_errors(False):
+        _remove(project, 0)
 
 
 def _store(project: Path | None) -> tuple[str, FolderCache | None]:
@@ -103,7 +74,7 @@ def _remove(project: Path | None, limit: int) -> None:
     _, store = _store(project)
     removed = 0 if store is None else store.prune(limit=limit)
     left = 0 if store is None else store.contents().size
-    _out.print(f"removed {_entries(removed)}; {_shown(left)} left", markup=False)
+    out.print(f"removed {_entries(removed)}; {_shown(left)} left", markup=False)
 
 
 def _entries(count: int) -> str:

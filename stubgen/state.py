@@ -27,6 +27,11 @@ _TOOLS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "ziglang", "cute-stubgen", "nv
 _ENVIRONMENT = ("CC", "PATH")
 """What the system's toolchain is found by."""
 
+_GPUS = Path("/proc/driver/nvidia/gpus")
+"""Where the driver lists the GPUs of a machine."""
+_SUBSYSTEM_GPU = Path("/dev/dxg")
+"""The GPU of a Windows machine, as Linux inside of it sees it."""
+
 
 class Stamp(msgspec.Struct, frozen=True):
     """A file as it was."""
@@ -62,7 +67,7 @@ class Record(msgspec.Struct, frozen=True):
 
 def unchanged(project: Path, settings: Config) -> Summary | None:
     """Tell whether the output is what a run would generate; ``None`` if that is not known."""
-    if not settings.archs:  # then it depends on the GPU in this machine
+    if not settings.archs and _SUBSYSTEM_GPU.exists():  # which does not tell what it is
         return None
     output = project / settings.output
     try:
@@ -102,12 +107,6 @@ def remember(
         written.replace(file)
 
 
-def forget(project: Path, settings: Config) -> None:
-    """Let the next run be one like any other."""
-    with contextlib.suppress(OSError):
-        _file(project / settings.output).unlink()
-
-
 def python_files(given: Path) -> Iterator[Path]:
     """Yield a file, or the Python files in a folder."""
     if given.is_file():
@@ -143,9 +142,16 @@ def _surroundings(project: Path, settings: Config) -> str:
         sys.prefix,
         [(name, _version(name)) for name in _TOOLS],
         [os.environ.get(name) for name in _ENVIRONMENT] if settings.toolchain == "system" else [],
+        [] if settings.archs else _gpus(),
         stamps,
     )
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
+
+
+def _gpus() -> list[str | None]:
+    """Tell by which GPU the architecture would be chosen, without asking the driver."""
+    models = (path.read_text() for path in sorted(_GPUS.glob("*/information")))
+    return [os.environ.get("CUDA_VISIBLE_DEVICES"), *models]
 
 
 def _folders(project: Path, settings: Config) -> dict[str, str]:

@@ -82,9 +82,8 @@ print(*{name.partition(".")[0] for name in sys.modules})
 """
 
 
-@pytest.mark.parametrize("command", ["generate", "check"])
-def test_a_run_with_nothing_to_do_imports_next_to_nothing(project: Project, command: str) -> None:
-    project.generate()
+def imported_by(command: str, project: Project) -> set[str]:
+    """Give the packages that a process has imported in the end."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORTED, command],
         cwd=project.folder,
@@ -93,8 +92,26 @@ def test_a_run_with_nothing_to_do_imports_next_to_nothing(project: Project, comm
         text=True,
         check=True,
     )
-    heavy = {"cutlass", "jinja2", "libcst", "torch", "tvm_ffi", "multiprocessing", "elftools"}
-    assert heavy.isdisjoint(done.stdout.splitlines()[-1].split())
+    return set(done.stdout.splitlines()[-1].split())
+
+
+HEAVY = {"cutlass", "jinja2", "libcst", "torch", "tvm_ffi", "multiprocessing", "elftools"}
+
+
+@pytest.mark.parametrize("command", ["generate", "check"])
+def test_a_run_with_nothing_to_do_imports_next_to_nothing(project: Project, command: str) -> None:
+    project.generate()
+    assert HEAVY.isdisjoint(imported_by(command, project))
+
+
+def test_so_it_does_without_architectures(tmp_path: Path) -> None:
+    """Then the GPU in the machine decides, if there is one."""
+    project = Project(tmp_path)
+    (project.folder / "pyproject.toml").write_text("[tool.cute-stubgen]\n")
+    project.generate()
+    assert HEAVY.isdisjoint(imported_by("generate", project))
+    project.environment["CUDA_VISIBLE_DEVICES"] = "7"
+    assert "libcst" in imported_by("generate", project)
 
 
 def test_an_output_that_was_edited_is_mended(project: Project) -> None:

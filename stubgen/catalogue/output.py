@@ -1,0 +1,94 @@
+"""What is written and read, warnings, the tool itself: CS5xx to CS9xx."""
+
+from __future__ import annotations
+
+from stubgen.catalogue.entry import Entry
+
+ENTRIES: dict[str, Entry] = {
+    # CS5xx: output.
+    "CS501": Entry(
+        "{path} cannot be written: {reason}",
+        "make room or give the right to write there, or choose another folder with --output; the previous "
+        "output is whole",
+    ),
+    "CS502": Entry(
+        "{path} is in the way, and cute-stubgen did not write it",
+        "move it, or choose another folder with --output",
+    ),
+    "CS503": Entry(
+        "{output} already holds the generated package {other}, and a folder holds one",
+        "choose another folder with --output, or remove {other} first",
+        "The folder's pyproject.toml installs one package; a second one would take its place silently.",
+    ),
+    "CS504": Entry(
+        "{path} is no generated package: {reason}",
+        "name the folder that cute-stubgen generated, or a package that is installed",
+    ),
+    "CS505": Entry(
+        "{package} has no function {name!r}{hint}",
+        "list its functions: cute-stubgen describe {package}",
+    ),
+    "CS506": Entry(
+        "{path} {reason}",
+        "install or generate the package again",
+        "manifest.json holds the SHA-256 of every file that was generated.",
+    ),
+    "CS507": Entry(
+        "{file} cannot be described: {reason}",
+        "name a shared library that holds functions for tvm-ffi",
+        "A library of this tool holds its whole description, unless that has been removed. Of others there "
+        "are the signatures that compiled functions state in their error messages.",
+    ),
+    # CS6xx: warnings.
+    "CS601": Entry(
+        "{value} given for {parameter} of {kernel} is not compiled in: it stays a run-time parameter "
+        "with the "
+        "default {default}",
+        "give its type to say so, or annotate it with cutlass.Constexpr to fix the value",
+        """\
+Like `cute.compile`, a declaration takes a number as an example of what the caller will pass.
+
+    def add(a, b, offset: cutlass.Float32 = 1.0): ...
+    sg.export(add, v, v, offset=2.5)               # warns
+    sg.export(add, v, v)                           # right: the caller may pass it, 1.0 otherwise
+    def add(a, b, offset: cutlass.Constexpr[float] = 1.0): ...
+    sg.export(add, v, v, offset=2.5)               # right: it is 2.5 for ever""",
+    ),
+    "CS602": Entry(
+        "{kernel} returns a value, which the compiled function drops",
+        "write results into a tensor argument",
+        """\
+Compiled functions return nothing.
+
+    def f(a: cute.Tensor): return a[0] + 1.0              # wrong
+    def f(a: cute.Tensor, b: cute.Tensor): b[0] = a[0] + 1.0   # right""",
+    ),
+    "CS603": Entry(
+        "{kernel} runs on the GPU but takes no GPU tensor as an argument of its own, so it runs on whichever "
+        "device is current",
+        "take one tensor outside of tuples, or have callers set the device where a machine has several GPUs",
+        "A compiled function switches to the device that its tensors lie on, but looks at tensors "
+        "inside tuples "
+        "or behind pointers too late for that.",
+    ),
+    "CS604": Entry(
+        "{kernel} of {file} is left out: {reason}",
+        "call it through tvm_ffi.load_module, if you know what it takes",
+        "A function whose signature cannot be found, or whose name Python, C or C++ keeps, gets no stub.",
+    ),
+    "CS605": Entry(
+        "C and C++ programs that are linked with {file} look for {soname} when they run",
+        "have that name in their search path too, or link the library anew with -Wl,-soname,{file}",
+        "The name that the loader looks for lies in the library itself. Python loads it by its path.",
+    ),
+    "CS610": Entry(
+        "the cache {url} is not used in this run: {reason}",
+        "see whether the address is right, and whether this machine may {do} there",
+        "The run does without it, and compiles what the folder of this machine does not have.",
+    ),
+    # CS9xx: the tool itself.
+    "CS901": Entry(
+        "cute-stubgen failed: {error}",
+        "this is a defect of cute-stubgen; please report it with the full text in {log}",
+    ),
+}

@@ -1,0 +1,129 @@
+"""What commands print: reports, problems, JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import traceback
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from stubgen import state
+from stubgen.diagnostics import Problem, StubgenError, problem
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def report(
+    output: Path,
+    summary: state.Summary,
+    changes: dict[str, list[str]],
+    seconds: float,
+    as_json: bool,
+) -> None:
+    """Say what a run has written."""
+    print_warnings(summary.warnings, as_json)
+    if as_json:
+        print_json(
+            {
+                "output": str(output),
+                "kernels": summary.kernels,
+                **(changes or no_changes()),
+                "warnings": as_dicts(summary.warnings),
+            }
+        )
+        return
+    files = sum(map(len, changes.values()))
+    changed = f"{files} file{'s' * (files != 1)} changed" if files else "nothing changed"
+    out.print(
+        f"{summary.kernels} kernels in {short_path(output / summary.package)}: {changed} ({seconds:.1f} s)",
+        markup=False,
+    )
+
+
+def no_changes() -> dict[str, list[str]]:
+    """Give what a run that changed nothing reports."""
+    return {"added": [], "changed": [], "removed": []}
+
+
+def as_changes(changes: Any) -> dict[str, list[str]]:
+    """Give what changed as JSON shows it: paths by what became of them."""
+    return {kind: list(getattr(changes, kind)) for kind in ("added", "changed", "removed")}
+
+
+def short_path(path: Path) -> str:
+    """Give a path as short as it can be said from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def print_json(data: object) -> None:
+    """Print data as it is, whatever the terminal."""
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+@contextmanager
+def reporting_errors(as_json: bool, status: int = 1) -> Generator[None, None, None]:
+    """Print problems, one line each, and exit."""
+    try:
+        yield
+    except StubgenError as error:
+        _print_problems(error.problems, as_json)
+        raise typer.Exit(status) from None
+    except KeyboardInterrupt:
+        err.print("interrupted; the previous output is whole")
+        raise typer.Exit(130) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:  # what nothing else foresaw; its traceback is for the maintainers
+        _print_problems((_unforeseen(error),), as_json)
+        raise typer.Exit(status) from None
+
+
+def _print_problems(problems: Sequence[Problem], as_json: bool) -> None:
+    if as_json:
+        print_json({"problems": as_dicts(problems)})
+        return
+    for item in problems:
+        err.print(f"error: {item}", markup=False)
+
+
+def print_warnings(warnings: Sequence[Problem], as_json: bool) -> None:
+    """Print warnings, one line each; JSON has them among the rest."""
+    for item in () if as_json else warnings:
+        err.print(f"warning: {item}", markup=False)
+
+
+def _unforeseen(error: Exception) -> Problem:
+    what = " ".join(traceback.format_exception_only(error)[-1].split())
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="cute-stubgen-", suffix=".log", delete=False) as log:
+            log.write("".join(traceback.format_exception(error)))
+    except OSError as unwritten:
+        return problem("CS901", error=what, log=f"a log, which could not be written: {unwritten.strerror}")
+    return problem("CS901", error=what, log=log.name)
+
+
+def as_dicts(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    """Give problems as JSON shows them."""
+    return [
+        {
+            "code": item.code,
+            "message": item.message,
+            "remedy": item.remedy,
+            "file": item.place.file if item.place else None,
+            "line": item.place.line if item.place else None,
+            "kernel": item.kernel,
+            "parameter": item.parameter,
+        }
+        for item in problems
+    ]
