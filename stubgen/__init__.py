@@ -4,7 +4,6 @@ Kernel modules use the names below, usually as ``import stubgen as sg``. The com
 """
 
 from stubgen.declare import (
-    DeclarationError,
     dim,
     env_stream,
     export,
@@ -15,6 +14,7 @@ from stubgen.declare import (
     target_arch,
     tensor,
 )
+from stubgen.labels import DeclarationError
 
 __all__ = [
     "DeclarationError",

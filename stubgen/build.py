@@ -13,7 +13,7 @@ import importlib.metadata
 import os
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from stubgen import (
     __version__,
     archs,
     assembly,
+    binding,
     compilation,
     config,
     discovery,
-    dispatch,
     executors,
     fingerprint,
     link,
@@ -36,20 +36,18 @@ from stubgen import (
     package,
     provenance,
     shards,
-    signatures,
     state,
 )
 from stubgen.cache import open_cache
-from stubgen.compilation import Built
 from stubgen.compiler import pool
-from stubgen.compiler.jobs import Compiled, Settings
+from stubgen.compiler.jobs import Settings
 from stubgen.config import Config
-from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.executors import Executor
-from stubgen.model import Family, HostCode, Kernel, Library, Module, Record, Versions
+from stubgen.model import HostCode, Library, Versions
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
-from stubgen.render import dispatcher, render
+from stubgen.render import render
 from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_runtimes
@@ -226,14 +224,14 @@ def _build(
         runtimes = find_runtimes(device_code=device_code, kind=settings.runtime, machine=target.machine)
         library = Library(
             settings.package,
-            _modules(modules, built),
+            binding.bound_modules(modules, built),
             versions,
             {target.arch: target.profile for target in targets if target.arch and target.profile},
             settings.version,
             runtimes.shared,
             target.machine,
         )
-        _require_distinct_symbols(library)
+        binding.require_distinct_symbols(library)
         progress.phase("Linking", 1)
         linked = assembly.link_library(
             library,
@@ -358,72 +356,6 @@ def _installed(distribution: str, requirement: str) -> str:
         raise StubgenError(
             problem("CS106", distribution=distribution, reason="not found", requirement=requirement)
         ) from None
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Binding
-
-
-def _modules(
-    modules: Sequence[discovery.KernelModule], built: Mapping[str, Sequence[Built]]
-) -> tuple[Module, ...]:
-    found: list[Module] = []
-    for module in modules:
-        kernels = tuple(_kernel(module.name, item) for item in built[module.name])
-        if kernels:
-            records = _records([item.compiled for item in built[module.name]])
-            families = dispatch.families(kernels)
-            found.append(Module(module.name, module.file, kernels, families, records, module.doc))
-    return tuple(found)
-
-
-def _kernel(module: str, built: Built) -> Kernel:
-    compiled = built.compiled
-    bound = signatures.bind(compiled.author, compiled.arguments)
-    return Kernel(
-        name=compiled.name,
-        module=module,
-        parameters=bound.parameters,
-        abi=compiled.abi,
-        place=compiled.place,
-        doc=compiled.doc,
-        source=compiled.source,
-        frozen=bound.frozen,
-        env_streams=bound.env_streams,
-        archs=built.archs,
-        options=compiled.options,
-        variant=compiled.variant,
-    )
-
-
-def _records(compiled: Sequence[Compiled]) -> tuple[Record, ...]:
-    """Give the records of a module, each once; two that share a name must be the same, and no kernel's."""
-    records: dict[str, Record] = {}
-    problems: list[Problem] = []
-    for item in compiled:
-        for record in item.records:
-            known = records.setdefault(record.name, record)
-            if known != record:
-                problems.append(problem("CS214", place=item.place, kernel=item.name, record=record.name))
-    problems += [
-        problem("CS218", place=item.place, kernel=item.name) for item in compiled if item.name in records
-    ]
-    raise_if_any(problems)
-    return tuple(records.values())
-
-
-def _require_distinct_symbols(library: Library) -> None:
-    """Refuse names that only differ in what they are: a kernel called as another's build would be.
-
-    Or as a family is whose selectors are chosen.
-    """
-    first: dict[str, Kernel | Family] = {}
-    for function, symbol in dispatcher.symbols(library):
-        other = first.setdefault(symbol, function)
-        if other is not function:
-            raise StubgenError(
-                problem("CS213", place=function.place, kernel=function.name, first=other.place)
-            )
 
 
 def default_jobs() -> int:

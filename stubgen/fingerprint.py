@@ -14,9 +14,6 @@ from pathlib import Path
 
 from stubgen import discovery, installed
 
-_SHAPING = ("archs.py", "compiler", "declare.py", "devices.py", "model.py", "signatures.py", "text.py")
-"""The parts of the tool that shape what is compiled; the others only show it."""
-
 
 def of_text(paths: Sequence[Path]) -> str:
     """Hash files as they are."""
@@ -75,11 +72,14 @@ def of_distributions(names: Sequence[str]) -> dict[str, str]:
 @cache
 def of_tool() -> str:
     """Hash what the compiled code owes to the tool and the versions of what it drives."""
-    own = Path(__file__).parent
-    paths = [path for name in _SHAPING for path in sorted([own / name, *(own / name).rglob("*.py")])]
-    sources = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()]
     versions = [_version("nvidia-cutlass-dsl"), _version("apache-tvm-ffi"), *map(str, sys.version_info[:2])]
-    return _joined([*sources, *versions])
+    return _joined([of_text(shaping_sources()), *versions])
+
+
+def shaping_sources() -> tuple[Path, ...]:
+    """Give the parts of the tool that shape what is compiled: all that a worker imports."""
+    own = Path(__file__).parent
+    return discovery.source_closure(own / "compiler" / "worker.py", [own.parent])
 
 
 @cache

@@ -21,7 +21,8 @@ from cutlass.cute.runtime import (
 
 from stubgen.compiler import checks, dsl, limits
 from stubgen.compiler.findings import Finding, RefusedError, finding
-from stubgen.declare import Call, DeclarationError, Dim, PointerArg, StreamArg, TensorArg
+from stubgen.declare import Call, Dim, PointerArg, StreamArg, TensorArg
+from stubgen.labels import DeclarationError
 
 
 def signature_of(fn: Any) -> inspect.Signature:

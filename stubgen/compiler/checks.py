@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from cutlass import cute
 
 from stubgen.compiler import dsl
-from stubgen.declare import DeclarationError, Dim, PointerArg, TensorArg
+from stubgen.declare import Dim, PointerArg, TensorArg
+from stubgen.labels import DeclarationError
 
 _Checked = TypeVar("_Checked")
 

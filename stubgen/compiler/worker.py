@@ -30,8 +30,9 @@ from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
 from stubgen.compiler.jobs import Compiled, Declared, Expansion, Facts, ModuleJob, Outcome, Settings
-from stubgen.declare import Call, Declaration, DeclarationError, declared_in, set_target_arch
+from stubgen.declare import Call, Declaration, declared_in, set_target_arch
 from stubgen.diagnostics import Problem, did_you_mean, problem
+from stubgen.labels import DeclarationError
 from stubgen.model import Place, TensorSlot, Variant
 from stubgen.signatures import Argument
 from stubgen.text import docstring

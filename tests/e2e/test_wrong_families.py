@@ -138,3 +138,38 @@ sg.export(kernel, a, 3, name="chosen___1")
         "module.py:19: CS213: 'chosen' is exported a second time; the first is at kernels/module.py:20"
         in (" ".join(done.stderr.split()))
     )
+
+
+CLASS = """\
+from typing import NamedTuple
+
+import cutlass
+from cutlass import cute
+
+import stubgen as sg
+
+
+class Pair(NamedTuple):
+    a: cute.Tensor
+    by: cutlass.Float32
+
+
+@cute.jit
+def kernel(pair: Pair):
+    pair.a[0] = pair.a[0] + pair.a.element_type(pair.by)
+
+
+@sg.family("Pair", dtype=[cutlass.Float32, cutlass.Float64])
+def pairs(dtype):
+    return sg.kernel(kernel, pair=Pair(sg.tensor(dtype, 4, device="cpu"), cutlass.Float32(1.0)))
+"""
+
+
+def test_a_family_cannot_have_the_name_of_a_class_that_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "module.py").write_text(CLASS)
+    done = run_stubgen("generate", "-C", tmp_path, cwd=tmp_path)
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    assert len(told) == 1
+    assert "CS218: Pair has the name of a class" in told[0]

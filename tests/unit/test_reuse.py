@@ -249,3 +249,9 @@ def test_seconds_are_remembered_whatever_changes(project: Project) -> None:
     assert project.reuse().seconds(project.job()) == 1.5, "one that failed says nothing"
     replace("settings", arch="sm_80")(project)
     assert project.reuse().seconds(project.job()) is None
+
+
+def test_whatever_a_worker_imports_of_the_tool_shapes_the_key() -> None:
+    shaping = {path.name for path in fingerprint.shaping_sources()}
+    assert {"worker.py", "dsl.py", "declare.py", "labels.py", "names.py", "signatures.py"} <= shaping
+    assert shaping.isdisjoint({"dispatcher.py", "python.py", "cli.py", "link.py"})

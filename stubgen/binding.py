@@ -1,0 +1,94 @@
+"""Makes the modules of a library of what was compiled: public signatures, families, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stubgen import discovery, dispatch, signatures
+from stubgen.compilation import Built
+from stubgen.compiler.jobs import Compiled
+from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.model import Family, Kernel, Library, Module, Record
+from stubgen.render import dispatcher
+
+
+def bound_modules(
+    modules: Sequence[discovery.KernelModule], built: Mapping[str, Sequence[Built]]
+) -> tuple[Module, ...]:
+    """Give the modules of the library.
+
+    Parameters
+    ----------
+    modules
+        What was discovered.
+    built
+        What was compiled, by module.
+
+    Raises
+    ------
+    StubgenError
+        CS214 and CS218 for classes whose names clash; what :func:`stubgen.dispatch.families` raises.
+    """
+    found: list[Module] = []
+    for module in modules:
+        kernels = tuple(_kernel(module.name, item) for item in built[module.name])
+        if kernels:
+            records = _records([item.compiled for item in built[module.name]])
+            families = dispatch.families(kernels)
+            found.append(Module(module.name, module.file, kernels, families, records, module.doc))
+    return tuple(found)
+
+
+def _kernel(module: str, built: Built) -> Kernel:
+    compiled = built.compiled
+    bound = signatures.bind(compiled.author, compiled.arguments)
+    return Kernel(
+        name=compiled.name,
+        module=module,
+        parameters=bound.parameters,
+        abi=compiled.abi,
+        place=compiled.place,
+        doc=compiled.doc,
+        source=compiled.source,
+        frozen=bound.frozen,
+        env_streams=bound.env_streams,
+        archs=built.archs,
+        options=compiled.options,
+        variant=compiled.variant,
+    )
+
+
+def _records(compiled: Sequence[Compiled]) -> tuple[Record, ...]:
+    """Give the records of a module, each once; two that share a name must be the same, and no kernel's."""
+    records: dict[str, Record] = {}
+    problems: list[Problem] = []
+    for item in compiled:
+        for record in item.records:
+            known = records.setdefault(record.name, record)
+            if known != record:
+                problems.append(problem("CS214", place=item.place, kernel=item.name, record=record.name))
+    public = {item.variant.family if item.variant else item.name: item for item in reversed(compiled)}
+    problems += [
+        problem("CS218", place=item.place, kernel=name) for name, item in public.items() if name in records
+    ]
+    raise_if_any(problems)
+    return tuple(records.values())
+
+
+def require_distinct_symbols(library: Library) -> None:
+    """Refuse names that only differ in what they are: a kernel called as another's build would be.
+
+    Or as a family is whose selectors are chosen.
+
+    Raises
+    ------
+    StubgenError
+        CS213.
+    """
+    first: dict[str, Kernel | Family] = {}
+    for function, symbol in dispatcher.symbols(library):
+        other = first.setdefault(symbol, function)
+        if other is not function:
+            raise StubgenError(
+                problem("CS213", place=function.place, kernel=function.name, first=other.place)
+            )
