@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pytest
 
 from stubgen import manifest
 from stubgen.model import Kernel, Library, ScalarSlot, Symbol, TensorSlot
+from tests.conftest import ROOT
 from tests.cpp.compilers import CLANG, GCC, Compiler
+
+DOCUMENTATION = (ROOT / "docs" / "cpp.md").read_text()
 
 
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
@@ -79,3 +83,10 @@ def _of_kernel(at: str, kernel: Kernel) -> Iterator[str]:
                 yield f'{here}.dtype == "{dtype}"'
             case _:
                 pass
+
+
+def test_what_the_documentation_shows_compiles(generated: Path, tmp_path: Path) -> None:
+    shown = re.findall(r"```cpp\n(#include <cute_kernels/description.hpp>.*?)```", DOCUMENTATION, re.DOTALL)
+    source = tmp_path / "shown.cpp"
+    source.write_text(shown[0])
+    GCC.compile(source, standard="c++17", include=generated / "cute_kernels" / "include")
