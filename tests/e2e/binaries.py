@@ -27,8 +27,8 @@ from stubgen.model import (
     Symbol,
     TensorSlot,
     TupleSlot,
-    to_section,
 )
+from stubgen.section import to_section
 
 EXPORTER = (
     """\
