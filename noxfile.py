@@ -45,9 +45,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def typecheck(session: nox.Session) -> None:
-    """Check the types of the tool itself with mypy and pyright, both strict."""
+    """Check the types of the tool with mypy and pyright, both strict; of the tests, that names exist."""
     session.install(*groups("typecheck"))
     session.run("mypy")
+    session.run("mypy", "--config-file", "tests/mypy.ini")
     session.run("pyright")
 
 

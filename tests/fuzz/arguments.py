@@ -478,10 +478,10 @@ class Drawing:
                 return moved
             case "alias" | "overlap":
                 same = [t for other in others for t in tensors(other) if t.dtype == right.dtype]
-                other = self.rng.choice(same or [right])
-                shift = self.rng.choice((-2, -1, 1, 2)) * other.itemsize if change == "overlap" else 0
-                shift = shift if other.offset + other.span[0] + shift >= GUARD // 2 else 0
-                return replace(other, offset=other.offset + shift)
+                taken = self.rng.choice(same or [right])
+                shift = self.rng.choice((-2, -1, 1, 2)) * taken.itemsize if change == "overlap" else 0
+                shift = shift if taken.offset + taken.span[0] + shift >= GUARD // 2 else 0
+                return replace(taken, offset=taken.offset + shift)
         makers = ("read-only numpy", "masked numpy", "torch.nn.Parameter", *Capsule.KINDS)
         return replace(right, maker=self.rng.choice(makers))
 

@@ -73,9 +73,9 @@ class Oracle:
                 return self.pointer(slot, given)
             case TupleSlot():
                 items = given.items if isinstance(given, Tuple) else [given] * len(slot.items)
-                values = given_values(value)
-                self.require(len(items) == len(values) == len(slot.items), "length of tuple")
-                return [self.argument(*place) for place in zip(slot.items, items, values, strict=True)]
+                passed = given_values(value)
+                self.require(len(items) == len(passed) == len(slot.items), "length of tuple")
+                return [self.argument(*place) for place in zip(slot.items, items, passed, strict=True)]
         raise NotImplementedError(slot)
 
     def require(self, condition: bool, what: str) -> None:

@@ -45,8 +45,10 @@ _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5, "bool": 6}
 class Capsule:
     """An object with ``__dlpack__``; ``kind`` says what is unusual about what it gives."""
 
-    RIGHT = ("capsule", "capsule without strides", "capsule with an offset", "capsule of device 5")
-    RIGHT += ("capsule of negative extents",)
+    RIGHT = (
+        *("capsule", "capsule without strides", "capsule with an offset", "capsule of device 5"),
+        "capsule of negative extents",
+    )
     """These may fit; the others never do."""
     KINDS = (
         *RIGHT,

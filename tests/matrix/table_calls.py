@@ -225,3 +225,5 @@ SIZES = [
     _layout("wide", (5,), (1,)),
     _layout("shared", (3, 3), (3, 1)),
 ]
+
+ALL: list[TableCall | SizesCall] = [*CALLS, *SIZES]

@@ -156,7 +156,7 @@ class TestEverySignature:
                 assert out.tolist()[: len(call.expected)] == call.expected, callee
 
     def test_every_function_of_the_table_is_called(self, matrix: Path) -> None:
-        called = {call.name for call in (*table_calls.CALLS, *table_calls.SIZES)}
+        called = {call.name for call in table_calls.ALL}
         called |= {f"{c.name}.variants[{c.variant!r}]" for c in table_calls.SIZES if c.variant}
         assert called == set(signatures.stub_signatures(matrix / "matrix", "table.pyi"))
 
@@ -249,7 +249,7 @@ def _program(matrix: Path, modules: list[list[Case]]) -> str:
             "    ++calls;\n"
             "  }\n"
         )
-    for call in (*table_calls.CALLS, *table_calls.SIZES):
+    for call in table_calls.ALL:
         blocks.append(_table_block(call, order[call.name]))
     functions = [
         f"void part{i}(int& calls) {{\n{''.join(blocks[i : i + 10])}}}\n" for i in range(0, len(blocks), 10)

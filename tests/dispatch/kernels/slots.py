@@ -154,12 +154,21 @@ FIRST: list[Slot] = [
 """Each with no second argument."""
 
 PAIRS: list[tuple[Slot, Slot]] = [
-    (x, y)
-    for x in (vector, Tensor("float32", (n8,)), Tensor("float32", (8,)), Tensor("float16", (n,)))
-    for y in (vector, Tensor("float32", (m,)), Tensor("float32", (8,)), Scalar("float32"), Scalar("int32"))
-] + [
-    (Tensor("float32", (n, m), strides=(ld, 1)), Tensor("float32", (n, m), strides=(second, 1)))
-    for second in (ld, other_ld)
+    *(
+        (x, y)
+        for x in (vector, Tensor("float32", (n8,)), Tensor("float32", (8,)), Tensor("float16", (n,)))
+        for y in (
+            vector,
+            Tensor("float32", (m,)),
+            Tensor("float32", (8,)),
+            Scalar("float32"),
+            Scalar("int32"),
+        )
+    ),
+    *(
+        (Tensor("float32", (n, m), strides=(ld, 1)), Tensor("float32", (n, m), strides=(second, 1)))
+        for second in (ld, other_ld)
+    ),
 ]
 
 COPIES = 3
