@@ -264,11 +264,14 @@ def compile_function(
     """Compile a function under a name of our choosing, and record the ABI that the compiler used.
 
     The options have to be a string: classes in brackets are ignored, and without TVM-FFI, what comes back
-    could not be exported.
+    could not be exported. It cannot be called: machine code for the process itself, which nobody would run,
+    takes as long as all the rest.
     """
     flags = ["--enable-tvm-ffi", *([f"--gpu-arch {arch}"] if arch else []), options]
     with _recording(name) as recorded:
-        compiled = cute.compile(fn, *bound.args, **bound.kwargs, options=" ".join(filter(None, flags)))
+        compiled = cute.compile(
+            fn, *bound.args, **bound.kwargs, options=" ".join(filter(None, flags)), no_jit_engine=True
+        )
     return CompiledFunction(recorded, compiled)
 
 
