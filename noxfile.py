@@ -62,8 +62,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure what README quotes. Arguments choose benchmarks."""
-    session.install("-e", ".", *groups("test"))
+    """Measure what README quotes, and draw it. Arguments choose benchmarks."""
+    session.install("-e", ".", *groups("test", "bench"))
     session.run("python", "-m", "benchmarks", *session.posargs)
 
 

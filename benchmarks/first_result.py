@@ -6,19 +6,21 @@ installed, only the generated package is measured.
 
 Runs anywhere with a GPU, torch and tvm-ffi; nothing of the tool is needed::
 
-    PYTHONPATH=generated python benchmarks/first_result.py
+    PYTHONPATH=generated python -m benchmarks first_result
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+ROOT = Path(__file__).parents[1]
 ROUNDS = 9
 
 _BEFORE = """
@@ -41,7 +43,7 @@ from cute_kernels import elementwise
 elementwise.add_constant(a, b, 2.5)
 {_AFTER}"""
 
-_KERNEL = """
+KERNEL = """
 import cutlass
 import cutlass.cute as cute
 from cuda.bindings.driver import CUstream
@@ -63,18 +65,25 @@ def add_constant(a: cute.Tensor, b: cute.Tensor, offset: cutlass.Float32, stream
 """
 
 _COMPILED = f"""{_BEFORE}
-from kernel_of_benchmark import add_constant
-import cutlass
-from cutlass import cute
-from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
-vector = make_fake_compact_tensor(cutlass.Float32, (cute.sym_int32(),))
-stream = make_fake_stream(use_tvm_ffi_env_stream=True)
-compiled = cute.compile(add_constant, vector, vector, cutlass.Float32(0), stream, options="--enable-tvm-ffi")
-compiled(a, b, 2.5)
+import kernel_of_benchmark
+from benchmarks import first_result
+first_result.compiled(kernel_of_benchmark)(a, b, 2.5)
 {_AFTER}"""
 
 
-def measure() -> dict[str, object]:
+def compiled(kernel: Any) -> Any:
+    """Compile the kernel of the module made of :data:`KERNEL` in this process."""
+    import cutlass
+    from cutlass import cute
+    from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
+
+    vector = make_fake_compact_tensor(cutlass.Float32, (cute.sym_int32(),))
+    stream = make_fake_stream(use_tvm_ffi_env_stream=True)
+    offset = cutlass.Float32(0)
+    return cute.compile(kernel.add_constant, vector, vector, offset, stream, options="--enable-tvm-ffi")
+
+
+def measure() -> dict[str, Any]:
     """Time both ways.
 
     Returns
@@ -86,12 +95,12 @@ def measure() -> dict[str, object]:
         ways["cute.compile"] = _COMPILED
     with tempfile.TemporaryDirectory() as folder:
         # The DSL reads the source of what it compiles, so that has to be in a file.
-        Path(folder, "kernel_of_benchmark.py").write_text(_KERNEL)
+        Path(folder, "kernel_of_benchmark.py").write_text(KERNEL)
         for name, code in ways.items():
             Path(folder, f"{name}.py").write_text(code)
         rounds = [{name: _once(Path(folder, f"{name}.py")) for name in ways} for _ in range(ROUNDS)]
     costs = {name: statistics.quantiles([r[name] * 1e3 for r in rounds], n=4) for name in ways}
-    result: dict[str, object] = {
+    result: dict[str, Any] = {
         "unit": "ms: lower quartile, median, upper quartile",
         "cost": {name: [round(q, 2) for q in cost] for name, cost in costs.items()},
     }
@@ -101,11 +110,14 @@ def measure() -> dict[str, object]:
 
 
 def _once(script: Path) -> float:
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, script],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise RuntimeError(done.stderr)
     return float(done.stdout.splitlines()[-1])
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(), indent=2))
