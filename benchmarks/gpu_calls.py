@@ -1,8 +1,8 @@
 """What a call of a GPU kernel costs the CPU: generated functions, and other ways to launch the same kernel.
 
 The kernel adds a number to 256 floats, so that launching it is all that takes time. Candidates take turns in
-every round; ratios are taken within a round. The DSL and Triton are left out where they are not installed. The
-calls from C and C++ are made afterwards, in a program of their own.
+every round; ratios are taken within a round. The DSL and Triton are left out where not installed. The calls
+from C and C++ are made afterwards, in a program of their own.
 
 Runs anywhere with a GPU, torch and tvm-ffi; nothing of the tool is needed::
 
