@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from stubgen import elf
@@ -114,11 +115,17 @@ def compile_objects(
     device_code = any(kernel.has_device_code for kernel in kernels)
     runtimes = runtimes or find_runtimes(device_code=device_code, machine=host.machine)
     companion = companion_source(definitions, static_runtime=device_code and runtimes.library is None)
-    compiled = compile_kernels(kernels, toolchain, host, work, jobs or os.cpu_count() or 1)
-    compiled += [
-        compile_source(name, text, include, toolchain, host, work)
-        for name, text in {"companion": companion, **(sources or {})}.items()
-    ]
+    texts = {"companion": companion, **(sources or {})}
+    compiled = _at_once(
+        [
+            *(partial(_compile_kernel, kernel, toolchain, host, work) for kernel in kernels),
+            *(
+                partial(compile_source, name, text, include, toolchain, host, work)
+                for name, text in texts.items()
+            ),
+        ],
+        jobs or os.cpu_count() or 1,
+    )
     return Objects(tuple(compiled), runtimes)
 
 
@@ -248,19 +255,29 @@ def compile_kernels(
     StubgenError
         CS401 to CS403, CS405 and CS406, for all that do not compile.
     """
+    return _at_once([partial(_compile_kernel, kernel, toolchain, host, work) for kernel in kernels], jobs)
+
+
+def _compile_kernel(kernel: KernelIR, toolchain: Toolchain, host: HostTarget, work: Path) -> Path:
     # The hyphen keeps a kernel called `companion` apart from the companion.
-    objects = [work / f"kernel-{kernel.name}.o" for kernel in kernels]
+    obj = work / f"kernel-{kernel.name}.o"
+    toolchain.compile_ir(_with_alias(kernel, work), obj, host)
+    return obj
 
-    def compile_one(pair: tuple[KernelIR, Path]) -> StubgenError | None:
-        kernel, obj = pair
-        return _failure_of(lambda: toolchain.compile_ir(_with_alias(kernel, work), obj, host))
 
+def _at_once(compilations: Sequence[Callable[[], Path]], jobs: int) -> list[Path]:
+    """Run compilers, so many at once, and give their objects; what fails is reported together."""
     pool = ThreadPoolExecutor(jobs)
     try:
-        _raise_all(pool.map(compile_one, zip(kernels, objects, strict=True)))
+        outcomes = list(pool.map(_outcome, compilations))
     finally:
         pool.shutdown(cancel_futures=True)  # who interrupts does not wait for what was not begun
-    return objects
+    failures = [outcome for outcome in outcomes if isinstance(outcome, StubgenError)]
+    if failures:
+        found = dict.fromkeys(found for failure in failures for found in failure.problems)
+        output = "\n".join(getattr(failure, "output", "") for failure in failures)
+        raise ToolError(*found, output=output)
+    return [outcome for outcome in outcomes if isinstance(outcome, Path)]
 
 
 def _with_alias(kernel: KernelIR, work: Path) -> Path:
@@ -276,20 +293,11 @@ def _with_alias(kernel: KernelIR, work: Path) -> Path:
     return copy
 
 
-def _failure_of(action: Callable[[], None]) -> StubgenError | None:
+def _outcome(action: Callable[[], Path]) -> Path | StubgenError:
     try:
-        action()
+        return action()
     except StubgenError as error:
         return error
-    return None
-
-
-def _raise_all(outcomes: Iterable[StubgenError | None]) -> None:
-    failures = [outcome for outcome in outcomes if outcome is not None]
-    if failures:
-        found = dict.fromkeys(found for failure in failures for found in failure.problems)
-        output = "\n".join(getattr(failure, "output", "") for failure in failures)
-        raise ToolError(*found, output=output)
 
 
 def compile_source(
