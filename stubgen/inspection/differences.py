@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -96,6 +96,10 @@ class _Comparison:
         names = [p.name for p in old], [p.name for p in new]
         if names[0] != names[1] and sorted(names[0]) == sorted(names[1]):
             yield self._changed(f"has its parameters in another order: {_names(new)}", breaking=True)
+            by_name = {parameter.name: parameter for parameter in new}
+            told = _told((parameter, by_name[parameter.name]) for parameter in old)
+            if told:
+                yield self._changed(f"takes other arguments: {told}", breaking=True)
             return
         for before, after in zip(old, new, strict=True):
             yield from self._named(before, after)
@@ -149,12 +153,7 @@ class _Comparison:
         gained = [v for v in self._new_variants if not any(map(v.is_in, self._old_variants))]
         if not lost and not gained:
             return
-        told = "; ".join(
-            f"{after.name} is {documentation.describe(after.slot)} where it was "
-            f"{documentation.describe(before.slot)}"
-            for before, after in zip(self._old.parameters, self._new.parameters, strict=True)
-            if before.slot != after.slot
-        )
+        told = _told(zip(self._old.parameters, self._new.parameters, strict=True))
         if lost:
             shown = f": {told}" if told else ""
             keys = f" ({', '.join(v.key for v in lost if v.key)})" if lost[0].key else ""
@@ -190,11 +189,12 @@ class _Comparison:
     def _keys(self) -> Iterator[Change]:
         """Compare the names by which single variants are called."""
         old, new = ({v.key for v in vs if v.key} for vs in (self._old_variants, self._new_variants))
-        for key in sorted(old - new):
-            what = f"has no variant {key} any more"
+        if lost := sorted(old - new):
+            what = f"has no {_counted_variants(lost)} any more"
             yield self._changed(what, breaking=True, surfaces=("Python", "C++"))
-        for key in sorted(new - old):
-            yield self._changed(f"has a variant {key}", breaking=False, surfaces=("Python", "C++"))
+        if gained := sorted(new - old):
+            what = f"has {'a ' if len(gained) == 1 else ''}{_counted_variants(gained)}"
+            yield self._changed(what, breaking=False, surfaces=("Python", "C++"))
 
 
 class _Accepted:
@@ -227,6 +227,20 @@ def _variants(function: Kernel | Family, module: Module) -> list[_Accepted]:
         slots: list[Slot] = [parameter.slot for parameter in kernel.parameters]
         found.append(_Accepted(variant.key, dict(choices), pattern(slots)))
     return found
+
+
+def _counted_variants(keys: Sequence[str]) -> str:
+    return f"variant{'s' if len(keys) > 1 else ''} {', '.join(keys)}"
+
+
+def _told(pairs: Iterable[tuple[Parameter, Parameter]]) -> str:
+    """Say what each parameter takes that takes something else now."""
+    return "; ".join(
+        f"{after.name} is {documentation.describe(after.slot)} where it was "
+        f"{documentation.describe(before.slot)}"
+        for before, after in pairs
+        if before.slot != after.slot
+    )
 
 
 def _names(parameters: Sequence[Parameter]) -> str:

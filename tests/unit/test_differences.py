@@ -76,6 +76,14 @@ ALL = "[Python, keywords, C, C++]"
             [f"breaking: ops.scale has its parameters in another order: eps, x {ALL}"],
         ),
         (
+            changed(SCALE, parameters=(EPS, changed(X, slot=TensorSlot("float16", (N,), alignment=16)))),
+            [
+                f"breaking: ops.scale has its parameters in another order: eps, x {ALL}",
+                "breaking: ops.scale takes other arguments: x is float16, shape (n,), CUDA, 16-byte aligned where it was "
+                f"float32, shape (n,), CUDA, 16-byte aligned {ALL}",
+            ],
+        ),
+        (
             with_parameter(1, name="epsilon"),
             ["breaking: ops.scale calls its parameter eps epsilon now [keywords]"],
         ),
@@ -154,6 +162,12 @@ def test_families_lose_and_gain_variants() -> None:
     gained = difference(few, many)
     assert gained.verdict == "compatible"
     assert [c.what for c in gained.changes if c.surfaces == ("Python", "C++")] == ["has a variant float32"]
+
+
+def test_variants_are_told_in_one_line() -> None:
+    few, many = rows("float16"), rows("float16", "float32", "bfloat16")
+    told = {c.what for pair in ((many, few), (few, many)) for c in difference(*pair).changes}
+    assert {"has no variants bfloat16, float32 any more", "has variants bfloat16, float32"} <= told
 
 
 def test_a_kernel_that_becomes_a_family_accepts_what_it_did() -> None:
