@@ -79,8 +79,8 @@ ALL = "[Python, keywords, C, C++]"
             changed(SCALE, parameters=(EPS, changed(X, slot=TensorSlot("float16", (N,), alignment=16)))),
             [
                 f"breaking: ops.scale has its parameters in another order: eps, x {ALL}",
-                "breaking: ops.scale takes other arguments: x is float16, shape (n,), CUDA, 16-byte aligned where it was "
-                f"float32, shape (n,), CUDA, 16-byte aligned {ALL}",
+                "breaking: ops.scale takes other arguments: x is float16, shape (n,), CUDA, 16-byte aligned "
+                f"where it was float32, shape (n,), CUDA, 16-byte aligned {ALL}",
             ],
         ),
         (
