@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stubgen import discovery, dispatch, signatures
+from stubgen import classes, discovery, dispatch, signatures
 from stubgen.compilation import Built
 from stubgen.compiler.jobs import Compiled
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
@@ -31,16 +31,19 @@ def bound_modules(
     """
     found: list[Module] = []
     for module in modules:
-        kernels = tuple(_kernel(module.name, item) for item in built[module.name])
+        compiled = classes.with_own_names([item.compiled for item in built[module.name]])
+        kernels = tuple(
+            _kernel(module.name, own, item.archs)
+            for own, item in zip(compiled, built[module.name], strict=True)
+        )
         if kernels:
-            records = _records([item.compiled for item in built[module.name]])
+            records = _records(compiled)
             families = dispatch.families(kernels)
             found.append(Module(module.name, module.file, kernels, families, records, module.doc))
     return tuple(found)
 
 
-def _kernel(module: str, built: Built) -> Kernel:
-    compiled = built.compiled
+def _kernel(module: str, compiled: Compiled, archs: tuple[str, ...]) -> Kernel:
     bound = signatures.bind(compiled.author, compiled.arguments)
     return Kernel(
         name=compiled.name,
@@ -52,7 +55,7 @@ def _kernel(module: str, built: Built) -> Kernel:
         source=compiled.source,
         frozen=bound.frozen,
         env_streams=bound.env_streams,
-        archs=built.archs,
+        archs=archs,
         options=compiled.options,
         variant=compiled.variant,
     )

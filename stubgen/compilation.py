@@ -11,7 +11,16 @@ import msgspec
 
 from stubgen import discovery, names
 from stubgen.cache import Cache
-from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import (
+    Compiled,
+    CompileJob,
+    Declared,
+    Expansion,
+    LeftOut,
+    ModuleJob,
+    Outcome,
+    Settings,
+)
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
 from stubgen.executors import Executor, Lazy
 from stubgen.link import KernelIR
@@ -89,7 +98,7 @@ def compile_modules(
         with Lazy(executor, target) as workers:
             run.compile(target, workers, store)
     raise_if_any([*run.problems, *run.nowhere()])
-    return run.built(), in_order(run.warnings)
+    return run.built(), in_order([*run.warnings, *run.too_new()])
 
 
 class _Run:
@@ -114,6 +123,7 @@ class _Run:
         self._first: dict[str, Compiled] = {}
         self._paths: dict[str, dict[str, Path]] = {}
         self._empty: list[set[Problem]] = []
+        self._too_new: dict[str, dict[LeftOut, None]] = {}
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
@@ -124,6 +134,8 @@ class _Run:
         self._progress.phase("Reading declarations" + _for(arch), len(self._jobs))
         expansions = _expanded(self._jobs, workers, reuse)
         self._empty.append({p for expansion in expansions for p in expansion.empty})
+        too_new = itertools.chain.from_iterable(expansion.too_new for expansion in expansions)
+        self._too_new[arch or "the host"] = dict.fromkeys(too_new)
         todo = list(self._todo(arch, expansions))
         self._progress.phase("Compiling" + _for(arch), len(todo))
         for job, outcome in zip(todo, self._outcomes(todo, workers, reuse), strict=True):
@@ -174,8 +186,26 @@ class _Run:
         return outcomes
 
     def nowhere(self) -> set[Problem]:
-        """Give the families that have no variant for any architecture."""
-        return set[Problem].intersection(*self._empty)
+        """Give the families that have no variant for any architecture, unless all are too old for it."""
+        too_new = {(item.family, item.place) for item in self._too_new_for_all()}
+        found = set[Problem].intersection(*self._empty)
+        return {item for item in found if (item.family, item.place) not in too_new}
+
+    def too_new(self) -> Iterator[Problem]:
+        """Yield the kernels that no architecture is new enough for."""
+        for item in self._too_new_for_all():
+            yield problem(
+                "CS606",
+                place=item.place,
+                kernel=item.name,
+                family=item.family,
+                min_arch=item.min_arch,
+                archs=", ".join(self._too_new),
+            )
+
+    def _too_new_for_all(self) -> list[LeftOut]:
+        first, *others = self._too_new.values()
+        return [item for item in first if all(item in other for other in others)]
 
     def built(self) -> dict[str, list[Built]]:
         """Give what was compiled, by module."""
@@ -213,6 +243,7 @@ class _Run:
                     "CS239",
                     place=compiled.place,
                     kernel=compiled.name,
+                    family=compiled.variant.family if compiled.variant else None,
                     arch=arch,
                     other=next(iter(paths)) or "the host",
                     found=compiled.abi,
@@ -226,15 +257,20 @@ def _common(first: Compiled, second: Compiled) -> tuple[AuthorParameter, ...]:
     """Give the author's parameters without the constants that an architecture has of its own."""
     if first.author == second.author or not _alike(first, second):
         return first.author
+    others = {parameter.name: parameter for parameter in second.author}
     return tuple(
-        ours if ours == theirs else msgspec.structs.replace(ours, frozen="(by architecture)")
-        for ours, theirs in zip(first.author, second.author, strict=True)
+        ours if ours == others.get(ours.name) else msgspec.structs.replace(ours, frozen="(by architecture)")
+        for ours in first.author
+        if ours.name in others
     )
 
 
 def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
-    """Give the author's parameters as far as callers see them; constants may differ between builds."""
-    return [(p.name, p.kind, p.default, p.frozen is None) for p in compiled.author]
+    """Give the author's parameters as far as callers see them: what is constant may differ between builds.
+
+    They may even be builds of different classes, which need not have the same constants.
+    """
+    return [(p.name, p.kind, p.default) for p in compiled.author if p.frozen is None]
 
 
 def _expanded(jobs: Sequence[ModuleJob], workers: Lazy, reuse: Reuse) -> list[Expansion]:

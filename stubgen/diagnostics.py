@@ -8,7 +8,7 @@ Code that finds something wrong makes a :class:`Problem` with :func:`problem` an
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -25,6 +25,8 @@ class Problem(msgspec.Struct, frozen=True):
     place: Place | None = None
     kernel: str | None = None
     parameter: str | None = None
+    family: str | None = None
+    """That the kernel is a variant of."""
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -48,6 +50,7 @@ def problem(
     place: Place | None = None,
     kernel: str | None = None,
     parameter: str | None = None,
+    family: str | None = None,
     **details: object,
 ) -> Problem:
     """Fill in a catalogue entry.
@@ -60,11 +63,13 @@ def problem(
         Where the user has to look.
     kernel, parameter
         What it is about, in the user's names.
+    family
+        That the kernel is a variant of. What is wrong in the same way with several is said once.
     **details
-        Values for the ``{names}`` of the entry; ``kernel`` and ``parameter`` are available there too.
+        Values for the ``{names}`` of the entry; the three above are available there too.
     """
     entry = CATALOGUE[code]
-    values = {"kernel": kernel, "parameter": parameter, **details}
+    values = {"kernel": kernel, "parameter": parameter, "family": family, **details}
     return Problem(
         code=code,
         message=entry.message.format(**values),
@@ -72,6 +77,7 @@ def problem(
         place=place,
         kernel=kernel,
         parameter=parameter,
+        family=family,
     )
 
 
@@ -85,13 +91,31 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Give problems by place, each once."""
+    """Give problems by place, each once, and what variants of a family share once for all of them."""
     return tuple(
         sorted(
-            dict.fromkeys(problems),
+            _once_for_each_family(problems),
             key=lambda p: (p.place.file if p.place else "", p.place.line if p.place else 0, p.code),
         )
     )
+
+
+def _once_for_each_family(problems: Iterable[Problem]) -> Iterator[Problem]:
+    groups: dict[Problem, list[Problem]] = {}
+    for item in dict.fromkeys(problems):
+        groups.setdefault(_for_any_variant(item), []).append(item)
+    for first, *others in groups.values():
+        count = len({item.kernel for item in others} - {first.kernel})
+        more = f" (also {count} more variants)" if count > 1 else " (also one more variant)"
+        yield msgspec.structs.replace(first, message=first.message + more) if count else first
+
+
+def _for_any_variant(item: Problem) -> Problem:
+    """Give a problem without the name of the variant that has it."""
+    if item.family is None or item.kernel is None:
+        return item
+    message, remedy = (text.replace(item.kernel, item.family) for text in (item.message, item.remedy))
+    return msgspec.structs.replace(item, message=message, remedy=remedy, kernel=None)
 
 
 def raise_if_any(problems: Iterable[Problem]) -> None:

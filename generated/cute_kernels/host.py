@@ -46,7 +46,7 @@ class HostAffine(_NamedTuple):
 
     x: Tensor
     factor: float
-    shift: None
+    shift: None = None
 
 
 @_dataclass(frozen=True)

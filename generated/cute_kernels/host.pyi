@@ -43,7 +43,7 @@ class HostAffine(_NamedTuple):
 
     x: Tensor
     factor: float
-    shift: None
+    shift: None = None
 
 @_dataclass(frozen=True)
 class HostPowers:

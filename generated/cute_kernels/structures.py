@@ -44,7 +44,7 @@ class Affine(_NamedTuple):
 
     x: Tensor
     factor: float
-    shift: None
+    shift: None = None
 
 
 @_dataclass(frozen=True)

@@ -81,6 +81,11 @@ Compiled functions return nothing.
         "have that name in their search path too, or link the library anew with -Wl,-soname,{file}",
         "The name that the loader looks for lies in the library itself. Python loads it by its path.",
     ),
+    "CS606": Entry(
+        "{kernel} is left out: it is for {min_arch} and later, and the package for {archs}",
+        "build for a later architecture too, or lower its min_arch",
+        "`min_arch` leaves a kernel out for the architectures that are older. Here that is all of them.",
+    ),
     "CS610": Entry(
         "the cache {url} is not used in this run: {reason}",
         "see whether the address is right, and whether this machine may {do} there",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
 from stubgen.compiler import dsl
+from stubgen.compiler.findings import RefusedError, finding
 from stubgen.model import (
     ConstantSlot,
     Default,
@@ -96,7 +97,8 @@ class Reader:
         if fields is None or len(fields) != len(items) or not can_name_class(type(value).__name__):
             return TupleSlot(items)
         record = _record(type(value), fields)
-        self.records[record.name] = record
+        if self.records.setdefault(record.name, record) != record:
+            raise RefusedError(finding("CS214", record=record.name))
         return TupleSlot(items, record.name, fields)
 
 

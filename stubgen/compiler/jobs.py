@@ -61,6 +61,15 @@ class CompileJob(msgspec.Struct, frozen=True):
     """Where its host code goes, as LLVM IR with the device code inside."""
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A kernel that is not for the architecture that is built for, but only for later ones."""
+
+    name: str
+    place: Place
+    min_arch: str
+    family: str | None = None
+
+
 class Expansion(msgspec.Struct, frozen=True):
     """All that a module declares, or why it could not be found out."""
 
@@ -68,6 +77,7 @@ class Expansion(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     empty: tuple[Problem, ...] = ()
     """Families that leave out every combination; another architecture may have some."""
+    too_new: tuple[LeftOut, ...] = ()
 
 
 class Compiled(msgspec.Struct, frozen=True):

@@ -29,7 +29,16 @@ from stubgen.compiler import abi, arguments, dsl
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
-from stubgen.compiler.jobs import Compiled, Declared, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import (
+    Compiled,
+    Declared,
+    Expansion,
+    Facts,
+    LeftOut,
+    ModuleJob,
+    Outcome,
+    Settings,
+)
 from stubgen.declare import Call, Declaration, declared_in, set_target_arch
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.labels import DeclarationError
@@ -62,7 +71,8 @@ class Worker:
             found = [self._checked(module, index, item) for index, item in enumerate(declarations)]
         declared = tuple(item for item in found if isinstance(item, Declared))
         problems = itertools.chain.from_iterable(item for item in found if isinstance(item, tuple))
-        return Expansion(declared, tuple(problems), _empty_families(module, declarations, found))
+        too_new = tuple(item for item in found if isinstance(item, LeftOut))
+        return Expansion(declared, tuple(problems), _empty_families(module, declarations, found), too_new)
 
     def compile(self, module: ModuleJob, declared: Declared, build_name: str, ir_path: str) -> Outcome:
         """Compile one declaration and write its host code, device code inside, as LLVM IR.
@@ -98,8 +108,8 @@ class Worker:
 
     def _checked(
         self, module: ModuleJob, index: int, declaration: Declaration
-    ) -> Declared | tuple[Problem, ...] | None:
-        """Check one declaration; ``None`` for what the family leaves out, or is not for this architecture."""
+    ) -> Declared | LeftOut | tuple[Problem, ...] | None:
+        """Check one declaration; ``None`` for what the family leaves out."""
         place = Place(module.file, declaration.line)
         if declaration.name is None:
             return (problem("CS211", place=place),)
@@ -107,8 +117,10 @@ class Worker:
         job = _Job(self._settings, declared)
         try:
             call = _built(declaration)
-            if call is None or not self._is_for_this_arch(call):
+            if call is None:
                 return None
+            if call.min_arch is not None and not self._is_for_this_arch(call.min_arch):
+                return LeftOut(declared.name, place, call.min_arch, job.family)
             arguments.bind(call)
             declared = msgspec.structs.replace(declared, options=call.options)
             if not isinstance(call.priority, int):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -120,17 +132,14 @@ class Worker:
             return job.explain(error, "CS215")
         return declared
 
-    def _is_for_this_arch(self, call: Call) -> bool:
-        if call.min_arch is None:
-            return True
+    def _is_for_this_arch(self, min_arch: str) -> bool:
         known = dsl.known_archs()
-        if call.min_arch not in known:  # or else the kernel would be left out everywhere, without a word
-            hint = did_you_mean(str(call.min_arch), known)
+        if min_arch not in known:  # or else the kernel would be left out everywhere, without a word
+            hint = did_you_mean(str(min_arch), known)
             raise DeclarationError(
-                f"min_arch is {call.min_arch!r}{hint}; "
-                'give an architecture that the DSL knows, such as "sm_90a"'
+                f'min_arch is {min_arch!r}{hint}; give an architecture that the DSL knows, such as "sm_90a"'
             )
-        oldest = archs.parse(call.min_arch).number
+        oldest = archs.parse(min_arch).number
         return self._settings.arch is None or archs.parse(self._settings.arch).number >= oldest
 
     def _declarations(self, module: ModuleJob) -> tuple[Declaration, ...] | Problem:
@@ -247,7 +256,7 @@ def _empty_families(
     return tuple(
         problem("CS216", place=Place(module.file, line), family=family)
         for (family, line), items in members.items()
-        if all(item is None for item in items)
+        if all(item is None or isinstance(item, LeftOut) for item in items)
     )
 
 
@@ -304,7 +313,7 @@ class _Job:
 
     def _public_name(self) -> str:
         """Give the name for error messages: callers of a family know no other than the family's."""
-        return self.declared.variant.family if self.declared.variant else self.declared.name
+        return self.family or self.declared.name
 
     def _compiled(
         self, declaration: Declaration, call: Call, bound: inspect.BoundArguments, recorded: dsl.Recorded
@@ -358,6 +367,7 @@ class _Job:
                 place=self.declared.place,
                 kernel=self.declared.name,
                 parameter=found.parameter,
+                family=self.family,
                 subject=self.declared.name,
                 **found.details,
             )
@@ -365,7 +375,12 @@ class _Job:
         )
 
     def _problem(self, code: str, place: Place, **details: str) -> Problem:
-        return problem(code, place=place, kernel=self.declared.name, **details)
+        return problem(code, place=place, kernel=self.declared.name, family=self.family, **details)
+
+    @property
+    def family(self) -> str | None:
+        """The family that it is a variant of."""
+        return self.declared.variant.family if self.declared.variant else None
 
 
 def _variant(declaration: Declaration) -> Variant | None:

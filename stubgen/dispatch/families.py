@@ -136,6 +136,7 @@ def _unlike(variants: Sequence[Kernel]) -> Iterator[Problem]:
                 "CS237",
                 place=kernel.place,
                 kernel=kernel.name,
+                family=variant_of(kernel).family,
                 parameters=", ".join(names),
                 other=first.name,
                 expected=", ".join(expected),

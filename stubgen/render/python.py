@@ -9,23 +9,17 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from stubgen.model import (
-    ConstantSlot,
-    Default,
     Family,
     Kernel,
     Library,
     Module,
     Parameter,
     PointerSlot,
-    Record,
-    Slot,
-    TupleSlot,
 )
-from stubgen.render import documentation, overloads, python_types
+from stubgen.render import documentation, overloads, python_types, records
 from stubgen.render.layout import WIDTH, call_like, docstring
 from stubgen.render.requirements import tvm_ffi_release, tvm_ffi_requirement
 from stubgen.render.templates import fill
-from stubgen.signatures import admits
 
 _INDENT = " " * 4
 
@@ -159,22 +153,12 @@ class _Family(_Function):
     """Every variant's key and type."""
 
 
-@dataclass(frozen=True)
-class _Class:
-    """A NamedTuple or dataclass, ready to be put into a file."""
-
-    name: str
-    head: str
-    doc: str
-    fields: list[str]
-
-
 def _module_file(
     template: str, library: Library, module: Module, surface: Callable[[Module, Kernel | Family], _Function]
 ) -> str:
     functions = [surface(module, function) for function in module.functions]
     families = [function for function in functions if isinstance(function, _Family)]
-    classes = [_class(record, module) for record in module.records]
+    classes = [records.python_class(record, module) for record in module.records]
     texts = [text for f in functions for text in (f.signature, *f.overloads)]
     texts += [kind.signature for family in families for kind in family.types]
     texts += [method for family in families for method in family.methods]
@@ -316,56 +300,3 @@ def _function_docstring(module: Module, function: Kernel | Family) -> str:
     variants = module.variants(function) if isinstance(function, Family) else ()
     lines = documentation.function_doc(function, variants, width=WIDTH - len(_INDENT))
     return docstring(lines, _INDENT)
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Records
-
-
-def _class(record: Record, module: Module) -> _Class:
-    uses = [
-        slot
-        for kernel in module.kernels
-        for parameter in kernel.parameters
-        for slot in _uses(parameter.slot, record.name)
-    ]
-    slots = [list(column) for column in zip(*(use.items for use in uses), strict=True)]
-    heads = {"namedtuple": "({})", "dataclass": ""}
-    doc = record.doc.splitlines() or [f"Arguments that belong together, of {module.source}."]
-    return _Class(
-        record.name,
-        f"class {record.name}" + heads[record.kind].format("_NamedTuple") + ":",
-        docstring(doc, _INDENT),
-        _fields(record, slots),
-    )
-
-
-def _uses(slot: Slot, record: str) -> list[TupleSlot]:
-    """Find every place in a slot where a record is passed."""
-    if not isinstance(slot, TupleSlot):
-        return []
-    inner = [use for item in slot.items for use in _uses(item, record)]
-    return [slot, *inner] if slot.record == record else inner
-
-
-def _fields(record: Record, slots: list[list[Slot]]) -> list[str]:
-    """Give the fields, each with the types of all uses; defaults only where every use admits them."""
-    lines: list[str] = []
-    defaulted = True
-    for field, column in reversed(list(zip(record.fields, slots, strict=True))):
-        kind = python_types.union(python_types.type_of(slot, records=True) for slot in column)
-        default = _field_default(field.default, column) if defaulted else None
-        defaulted = default is not None
-        value = f" = {python_types.literal(default)}" if default else ""
-        lines.append(f"{field.name}: {kind}{value}")
-    return list(reversed(lines))
-
-
-def _field_default(default: Default | None, column: list[Slot]) -> Default | None:
-    """Give a field's default; a constant is its own, so that nobody has to repeat it."""
-    constants = {slot.value for slot in column if isinstance(slot, ConstantSlot)}
-    if len(constants) == 1 and all(isinstance(slot, ConstantSlot) for slot in column):
-        return Default(constants.pop())
-    if default is not None and all(admits(slot, default.value) for slot in column):
-        return default
-    return None

@@ -155,3 +155,67 @@ def test_a_minimum_that_is_no_architecture_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "CS210" in done.stderr
     assert "min_arch is 'hopper'" in done.stderr
+
+
+def test_what_no_architecture_is_new_enough_for_is_told(project: Path, tmp_path: Path) -> None:
+    said = {
+        archs: run_stubgen("generate", "--output", tmp_path / "out", *flags, cwd=project).stderr
+        for archs, flags in {
+            "sm_80": ["--arch", "sm_80"],
+            "sm_80, sm_90a": ["--arch", "sm_80", "--arch", "sm_90a"],
+            "sm_100a": ["--arch", "sm_80", "--arch", "sm_100a"],
+        }.items()
+    }
+    older, both, newer = (" ".join(text.split()) for text in said.values())
+    assert "CS606: newest_scale is left out: it is for sm_100 and later, and the package for sm_80;" in older
+    assert "CS606: scale__float8e4m3fn is left out: it is for sm_90 and later" in older
+    assert "CS606: newest_scale is left out: it is for sm_100 and later, and the package for sm_80, " in both
+    assert "float8" not in both
+    assert "CS606" not in newer
+
+
+CLASSES = """
+import cutlass
+from cuda.bindings.driver import CUstream
+from cutlass import cute
+
+import stubgen as sg
+
+
+@cute.kernel
+def double(x: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    x[thread] = x[thread] + x[thread]
+
+
+class Old:
+    @cute.jit
+    def __call__(self, x: cute.Tensor, stream: CUstream, check: cutlass.Constexpr = None):
+        double(x).launch(grid=[1, 1, 1], block=[64, 1, 1], stream=stream)
+
+
+class New:
+    @cute.jit
+    def __call__(self, x: cute.Tensor, threads: cutlass.Constexpr[int], stream: CUstream):
+        double(x).launch(grid=[1, 1, 1], block=[threads, 1, 1], stream=stream)
+
+
+x, stream = sg.tensor(cutlass.Float32, 64), sg.env_stream()
+if sg.target_arch() == "sm_80":
+    sg.export(Old(), x, stream, name="doubled")
+else:
+    sg.export(New(), x, 64, stream, name="doubled")
+"""
+
+
+def test_builds_of_classes_with_other_constants_are_one_function(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "doubling.py").write_text(CLASSES)
+    done = run_stubgen("generate", "--arch", "sm_80", "--arch", "sm_90a", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (stub,) = (tmp_path / "generated").glob("*/doubling.pyi")
+    text = stub.read_text()
+    assert "def doubled(x: Tensor, /) -> None:" in text
+    assert "Built for sm_80, sm_90a." in text
+    assert "check" not in text
+    assert "threads" not in text

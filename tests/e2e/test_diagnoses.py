@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -412,16 +414,43 @@ def second(p: Pair, out: cute.Tensor):
     out[0] = p.b
 
 
+@cute.jit
+def both(p: One, q: Pair, out: cute.Tensor):
+    out[0] = p.a + q.b
+
+
 out = sg.tensor(cutlass.Int32, 1, device="cpu")
 sg.export(first, One(0), out)
 """
+
+
+CALL_ALIKE = """\
+import torch
+from alike_aot import alike
+from alike_aot.kwargs import alike as by_keyword
+
+out = torch.zeros(1, dtype=torch.int32)
+by_keyword.first(alike.Pair(a=3), out)
+assert out.item() == 3
+by_keyword.second(out=out, p=alike.SecondPair(b=4))
+assert out.item() == 4
+"""
+
+
+def test_classes_of_one_name_that_differ_are_both_in_the_module(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "alike.py").write_text(f"{NAMED_ALIKE}sg.export(second, Pair(0), out)\n")
+    (tmp_path / "pyproject.toml").write_text('[tool.cute-stubgen]\npackage = "alike_aot"\n')
+    done = run_stubgen("generate", "-C", tmp_path)
+    assert done.returncode == 0, done.stderr
+    subprocess.run([sys.executable, "-c", CALL_ALIKE], cwd=tmp_path / "generated", check=True)
 
 
 def test_names_that_would_hide_one_another_in_the_module_are_refused(tmp_path: Path) -> None:
     kernels = tmp_path / "kernels"
     kernels.mkdir()
     for code, export in (
-        ("CS214", "sg.export(second, Pair(0), out)"),
+        ("CS214", "sg.export(both, One(0), Pair(0), out)"),
         ("CS218", 'sg.export(first, One(0), out, name="Pair")'),
     ):
         (kernels / "alike.py").write_text(f"{NAMED_ALIKE}{export}\n")

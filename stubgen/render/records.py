@@ -1,0 +1,93 @@
+"""Python classes for the NamedTuples and dataclasses that kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stubgen.model import ConstantSlot, Default, Module, NoneSlot, Record, Slot, TupleSlot
+from stubgen.render import python_types
+from stubgen.render.layout import docstring
+from stubgen.signatures import admits
+
+_INDENT = " " * 4
+
+
+@dataclass(frozen=True)
+class PythonClass:
+    """A NamedTuple or dataclass, ready to be put into a file."""
+
+    name: str
+    head: str
+    doc: str
+    fields: list[str]
+
+
+def python_class(record: Record, module: Module) -> PythonClass:
+    """Give the class that a module has for a NamedTuple or dataclass which its kernels take."""
+    heads = {"namedtuple": "({})", "dataclass": ""}
+    doc = record.doc.splitlines() or [f"Arguments that belong together, of {module.source}."]
+    return PythonClass(
+        record.name,
+        f"class {record.name}" + heads[record.kind].format("_NamedTuple") + ":",
+        docstring(doc, _INDENT),
+        _fields(record, _places(record.name, module)),
+    )
+
+
+def _places(record: str, module: Module) -> list[list[TupleSlot]]:
+    """Give every place where a record is passed; what the variants of a family take there is one place."""
+    places: dict[tuple[object, ...], list[TupleSlot]] = {}
+    for kernel in module.kernels:
+        public = kernel.variant.family if kernel.variant else kernel.name
+        for parameter in kernel.parameters:
+            for path, slot in _uses(parameter.slot, record):
+                places.setdefault((public, parameter.name, *path), []).append(slot)
+    return list(places.values())
+
+
+def _uses(slot: Slot, record: str) -> Iterator[tuple[tuple[int, ...], TupleSlot]]:
+    """Find where in a slot a record is passed."""
+    if not isinstance(slot, TupleSlot):
+        return
+    if slot.record == record:
+        yield (), slot
+    for index, item in enumerate(slot.items):
+        for path, use in _uses(item, record):
+            yield (index, *path), use
+
+
+def _fields(record: Record, places: list[list[TupleSlot]]) -> list[str]:
+    """Give the fields, each with the types of all uses; defaults only where every place admits them."""
+    lines: list[str] = []
+    defaulted = True
+    for index, field in reversed(list(enumerate(record.fields))):
+        columns = [[use.items[index] for use in place] for place in places]
+        types = (python_types.type_of(slot, records=True) for column in columns for slot in column)
+        default = _field_default(field.default, columns) if defaulted else None
+        defaulted = default is not None
+        value = f" = {python_types.literal(default)}" if default else ""
+        lines.append(f"{field.name}: {python_types.union(types)}{value}")
+    return list(reversed(lines))
+
+
+def _field_default(default: Default | None, columns: list[list[Slot]]) -> Default | None:
+    """Give a field's default; where only one value ever fits, that is it, so that nobody has to repeat it."""
+    slots = [slot for column in columns for slot in column]
+    only = {repr(value): value for value in map(_only_value, slots)}  # unlike a set, tells True from 1
+    if len(only) == 1 and None not in only.values():
+        return next(iter(only.values()))
+    if default is not None and all(any(admits(s, default.value) for s in column) for column in columns):
+        return default
+    return None
+
+
+def _only_value(slot: Slot) -> Default | None:
+    """Give the value of a slot that takes no other."""
+    match slot:
+        case NoneSlot():
+            return Default(None)
+        case ConstantSlot(value=value):
+            return Default(value)
+        case _:
+            return None
