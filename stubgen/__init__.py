@@ -11,6 +11,7 @@ from stubgen.declare import (
     kernel,
     pointer,
     stream,
+    strided,
     target_arch,
     tensor,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "kernel",
     "pointer",
     "stream",
+    "strided",
     "target_arch",
     "tensor",
 ]

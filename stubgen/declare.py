@@ -48,6 +48,17 @@ class TensorArg:
 
 
 @dataclass(frozen=True, eq=False)
+class StridedArg:
+    """A tensor argument whose strides are known only at run time; see :func:`strided`."""
+
+    dtype: Any
+    shape: tuple[Any, ...]
+    vector: int
+    unit: int | None
+    device: Device
+
+
+@dataclass(frozen=True, eq=False)
 class PointerArg:
     """A pointer argument; see :func:`pointer`."""
 
@@ -109,6 +120,31 @@ def tensor(
         ``"cuda"``, or ``"cpu"`` for functions that run on the host.
     """
     return TensorArg(dtype, shape, strides, order, align, device)
+
+
+def strided(
+    dtype: Any, *shape: Any, vector: int = 1, unit: int | None = -1, device: Device = "cuda"
+) -> StridedArg:
+    """Describe a tensor that may be a part of a larger one: its strides are bound at run time, all but one.
+
+    No two tensors have strides in common, which are 64 bits wide.
+
+    Parameters
+    ----------
+    dtype
+        Element type, such as ``cutlass.Float32``.
+    *shape
+        Extents in elements: integers are fixed, a :func:`dim` is bound at run time.
+    vector
+        Elements that the kernel loads or stores at once: all strides are multiples of it, and the data
+        pointer is aligned to as many elements.
+    unit
+        The dimension whose stride is 1, counted from the end if it is negative; ``None`` if there need not be
+        one.
+    device
+        ``"cuda"``, or ``"cpu"`` for functions that run on the host.
+    """
+    return StridedArg(dtype, shape, vector, unit, device)
 
 
 def pointer(dtype: Any, *, align: int | None = None, device: Device = "cuda") -> PointerArg:

@@ -21,7 +21,7 @@ from cutlass.cute.runtime import (
 
 from stubgen.compiler import checks, dsl, limits
 from stubgen.compiler.findings import Finding, RefusedError, finding
-from stubgen.declare import Call, Dim, PointerArg, StreamArg, TensorArg
+from stubgen.declare import Call, Dim, PointerArg, StreamArg, StridedArg, TensorArg
 from stubgen.labels import DeclarationError
 
 
@@ -143,6 +143,8 @@ class _Builder:
         match value:
             case TensorArg():
                 return self._tensor(value)
+            case StridedArg():
+                return self._strided(value)
             case PointerArg():
                 checks.pointer(value)
                 align = value.align or max(1, value.dtype.width // 8)
@@ -172,6 +174,21 @@ class _Builder:
         order = tuple(reversed(range(len(shape)))) if arg.order is None else tuple(arg.order)
         return make_fake_compact_tensor(
             arg.dtype, shape, stride_order=order, memspace=memspace, assumed_align=arg.align
+        )
+
+    def _strided(self, arg: StridedArg) -> Any:
+        checks.strided(arg)
+        rank = len(arg.shape)
+        unit = None if arg.unit is None else arg.unit % max(rank, 1)
+        strides = tuple(
+            1 if index == unit else cute.sym_int64(divisibility=arg.vector) for index in range(rank)
+        )
+        return make_fake_tensor(
+            arg.dtype,
+            tuple(map(self._extent, arg.shape)),
+            strides,
+            memspace=_memspace(arg.device),
+            assumed_align=max(arg.vector * arg.dtype.width // 8, 1),
         )
 
     def _extent(self, extent: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from cutlass import cute
 
 from stubgen.compiler import dsl
-from stubgen.declare import Dim, PointerArg, TensorArg
+from stubgen.declare import Dim, PointerArg, StridedArg, TensorArg
 from stubgen.labels import DeclarationError
 
 _Checked = TypeVar("_Checked")
@@ -43,6 +43,20 @@ def _tensor(arg: TensorArg) -> Iterator[str]:
         yield f"order={arg.order!r} is no permutation of {tuple(range(rank))}"
 
 
+def _strided(arg: StridedArg) -> Iterator[str]:
+    yield from _element_type(arg.dtype)
+    yield from _device(arg.device)
+    for extent in arg.shape:
+        yield from _extent(extent, least=1)
+    rank = len(arg.shape)
+    if not _is_integer(arg.vector) or arg.vector < 1 or arg.vector & (arg.vector - 1):
+        yield f"vector={arg.vector!r} is no power of two"
+    if not rank:
+        yield "it has no dimension; use stubgen.tensor for a 0-d tensor"
+    elif arg.unit is not None and not (_is_integer(arg.unit) and -rank <= arg.unit < rank):
+        yield f"unit={arg.unit!r} is none of its {rank} dimension{'s' * (rank != 1)}"
+
+
 def _pointer(arg: PointerArg) -> Iterator[str]:
     yield from _element_type(arg.dtype)
     yield from _alignment(arg.align, arg.dtype)
@@ -65,6 +79,7 @@ def _options(options: Any) -> Iterator[str]:
 
 
 tensor = _raises(_tensor)
+strided = _raises(_strided)
 pointer = _raises(_pointer)
 dim = _raises(_dim)
 options = _raises(_options)

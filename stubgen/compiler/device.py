@@ -88,5 +88,8 @@ def answer_for_torch(answers: DeviceAnswers) -> None:
         cuda.get_device_capability = lambda device=None: (major, minor)
         cuda.get_device_name = lambda device=None: profile.name
         cuda.current_device = lambda: 0
+        # Asked before the rest is: libraries that see no GPU fall back on what is for none of them.
+        cuda.is_available = lambda: True
+        cuda.device_count = lambda: 1
 
     wrapt.register_post_import_hook(patch, "torch.cuda")

@@ -194,6 +194,11 @@ sg.export(add, **wrong("s1", cpu(f32, n, strides=(1, 2))))  #! CS210 it has 2 st
 sg.export(add, **wrong("s2", cpu(f32, n, strides=1)))  #! CS210 strides=1 is no tuple
 sg.export(add, **wrong("s3", cpu(f32, n, strides=("x",))))  #! CS210 'x' is no stride
 sg.export(add, **wrong("s4", cpu(f32, n, strides=(1,), order=(0,))))  #! CS210 both strides and order
+sg.export(add, **wrong("v1", sg.strided(f32, n, vector=3)))  #! CS210 vector=3 is no power of two
+sg.export(add, **wrong("v2", sg.strided(f32, n, unit=1)))  #! CS210 unit=1 is none of its 1 dimension
+sg.export(add, **wrong("v3", sg.strided(f32)))  #! CS210 it has no dimension; use stubgen.tensor
+sg.export(add, **wrong("v4", sg.strided(f32, "n", 0)))  #! CS210 'n' is no extent  #! CS210 0 is no extent
+sg.export(add, **wrong("v5", sg.strided("f32", n, device=1)))  #! CS210 no element type  #! CS210 device is 1
 sg.export(add, **wrong("g1", sg.tensor(f32, n, device="gpu")))  #! CS210 device is 'gpu'; it must be
 sg.export(add, **wrong("l1", cpu(f32, n, align=3)))  #! CS210 align=3 is no power of two
 sg.export(add, **wrong("l2", cpu(f32, n, align=0)))  #! CS210 align=0 is no power of two

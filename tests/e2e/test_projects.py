@@ -77,6 +77,7 @@ class Ask:
             info.get_l2_cache_size_in_bytes(),
             properties.multi_processor_count,
             10 * torch.cuda.get_device_capability()[0],
+            torch.cuda.is_available() + torch.cuda.device_count(),
             int(CuTeDSL._get_dsl().get_arch_enum() == Arch.sm_90a),
         ]
 
@@ -151,7 +152,7 @@ def test_kernels_of_another_library_are_declared_apart_from_them(project: Path) 
 
 def test_a_machine_without_a_gpu_answers_from_the_profile_of_the_configuration(project: Path) -> None:
     done = run(project, CALLS)
-    assert "[114.0, 51.0, 52428800.0, 114.0, 90.0, 1.0, 0.0, 0.0] two_blocks" in done.stdout, done.stderr
+    assert "[114.0, 51.0, 52428800.0, 114.0, 90.0, 2.0, 1.0, 0.0] two_blocks" in done.stdout, done.stderr
     manifest = json.loads((project / "generated/shipped/manifest.json").read_text())
     profile = manifest["library"]["device_profiles"]["sm_90a"]
     assert (profile["sm_count"], profile["max_active_clusters"]["2"]) == (114, 51)
