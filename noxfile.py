@@ -44,6 +44,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def realworld(session: nox.Session) -> None:
+    """Build the kernels of published libraries, and test what comes out. Arguments go to pytest."""
+    session.install("-e", ".", *groups("test", "realworld"))
+    session.run("pytest", "tests/realworld", *(session.posargs or ["-n", "2", "--dist", "loadgroup"]))
+
+
+@nox.session
 def typecheck(session: nox.Session) -> None:
     """Check the types of the tool with mypy and pyright, both strict; of the tests, that names exist."""
     session.install(*groups("typecheck"))

@@ -23,10 +23,12 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def run_stubgen(*arguments: object, cwd: Path = ROOT, **options: object) -> subprocess.CompletedProcess[str]:
+def run_stubgen(
+    *arguments: object, cwd: Path = ROOT, timeout: float = 600, **options: object
+) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own, as a user does."""
     command = [sys.executable, "-m", "stubgen", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, **options)  # type: ignore[call-overload]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, **options)  # type: ignore[call-overload]
 
 
 @pytest.fixture(scope="session")

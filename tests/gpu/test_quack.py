@@ -29,8 +29,8 @@ each_hidden = pytest.mark.parametrize("n", [4096, 8192])
 def close(comparison, kernel, got, want, *, terms=None, roundings=64):
     """Compare with what was rounded to the dtype once, and to float32 on the way.
 
-    ``terms`` are the magnitudes of what is added up to each element, by default those of the result; the float32
-    ``roundings`` are of them.
+    ``terms`` are the magnitudes of what is added up to each element, by default those of the result; the
+    ``roundings`` to float32 are of them.
     """
     unit = UNIT_ROUNDOFF[got.dtype]
     terms = want.abs() if terms is None else terms

@@ -12,12 +12,9 @@ HALF = [Float16, BFloat16]
 def rmsnorm_fwd(dtype, n, residual, training):
     """RMS normalisation; with a residual, which is added first and written too; with rstd for training."""
     m = sg.dim("m")
-    x = sg.strided(dtype, m, n, vector=8)
-    weight = sg.strided(dtype, n, vector=8)
-    added = x if residual else None
-    rstd = sg.tensor(Float32, m) if training else None
-    kernel = RMSNorm(dtype, n)
-    return sg.kernel(kernel, x, weight, None, added, x, added, rstd, None, stream=sg.env_stream())
+    x, weight = sg.strided(dtype, m, n, vector=8), sg.strided(dtype, n, vector=8)
+    added, rstd = x if residual else None, sg.tensor(Float32, m) if training else None
+    return sg.kernel(RMSNorm(dtype, n), x, weight, None, added, x, added, rstd, None, stream=sg.env_stream())
 
 
 @sg.family(dtype=HALF, n=[4096, 8192], residual=[False, True])

@@ -1,0 +1,122 @@
+"""What `examples/quack` declares is what quack compiles; and its package, called without a GPU."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from examples.figures import glue, lines_per_declaration
+from tests.conftest import ROOT
+from tests.realworld.conftest import EXAMPLES, Example, Generated
+
+HERE = Path(__file__).parent
+QUACK = next(example for example in EXAMPLES if example.name == "quack")
+OTHERS = ("gemm",)
+"""Beginnings of the names of modules that other tests compare."""
+
+
+@pytest.fixture
+def quack(example: Example) -> Example:
+    if example != QUACK:
+        pytest.skip("is about another library")
+    return example
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_every_variant_is_what_quack_would_compile(quack: Example, arch: str, tmp_path: Path) -> None:
+    """The same object with the same state, fake arguments with the same types, strides and alignments."""
+    files = [f for f in sorted((quack.project / "kernels").glob("*.py")) if not f.stem.startswith(OTHERS)]
+    assert len(files) >= 7
+    done = subprocess.run(
+        [sys.executable, HERE / "like_quack.py", arch, tmp_path, *files],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[0]) >= 60
+
+
+CALLS = """
+import sys
+import numpy as np
+from quack_aot import reductions, rmsnorm
+from quack_aot.kwargs import rmsnorm as by_keyword
+
+x, weight = np.zeros((3, 4096), np.float16), np.zeros(4096, np.float16)
+for call in (
+    lambda: rmsnorm.rmsnorm_fwd(x, weight, None, None, x, None, None, None, 1e-6),
+    lambda: by_keyword.rmsnorm_fwd(
+        x, weight, mB=None, mRes=None, mO=x, mResO=None, mRstd=None, mMean=None, eps=1e-6
+    ),
+    lambda: reductions.split_k_reduce(x, x, None, None, None, None, None, 3),
+):
+    try:
+        call()
+    except (TypeError, ValueError) as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_calls_that_nothing_was_compiled_for_are_refused(quack: Example, made: Generated) -> None:
+    """Tensors on the CPU, another number of parts; no GPU is touched for that."""
+    done = subprocess.run(
+        [sys.executable, "-c", CALLS],
+        env={"PYTHONPATH": str(made.output), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    refused = done.stdout.splitlines()
+    assert len([line for line in refused if line.startswith("TypeError No variant accepts")]) == 3, refused
+
+
+INSTEAD_OF_THE_CACHE = """
+import torch
+{guide}
+from quack.rmsnorm import _rmsnorm_fwd
+
+x = torch.zeros(3, 4096, dtype=torch.float16)
+for out in (x, x[:, ::2]):
+    try:
+        _rmsnorm_fwd(x, x[0], out)
+    except TypeError as error:
+        print(error)
+"""
+
+
+def test_the_guides_replacement_of_the_cache_is_what_the_library_calls(
+    quack: Example, made: Generated
+) -> None:
+    guide = (ROOT / "docs" / "porting.md").read_text()
+    (replacement,) = re.findall(r"```python\n(import sys\n.*?)```", guide, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", INSTEAD_OF_THE_CACHE.format(guide=replacement)],
+        env={**os.environ, "PYTHONPATH": str(made.output)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    on_cpu, strided = done.stdout.split("No variant accepts")[1:]
+    assert "cpu" in on_cpu.lower()
+    assert strided
+
+
+def test_the_guide_shows_the_declaration_and_counts_right(quack: Example) -> None:
+    guide = (ROOT / "docs" / "porting.md").read_text()
+    (shown,) = re.findall(r"```python\n(@sg.family.*?)```", guide, re.DOTALL)
+    assert shown in (quack.project / "kernels" / "rmsnorm.py").read_text()
+    replaced, shared = glue(quack.project)
+    lines = lines_per_declaration(quack.project)["rmsnorm_fwd"]
+    assert (lines, replaced["rmsnorm_fwd"]) == (6, 65)
+    assert "Six lines of code for 65" in guide
+    assert list(shared.values()) == [213, 23]
+    assert 10 * lines <= replaced["rmsnorm_fwd"]
