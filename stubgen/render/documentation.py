@@ -28,6 +28,7 @@ from stubgen.model import (
 from stubgen.render.layout import wrapped
 
 _NUMBERED = re.compile(r"s\d+$")
+_NUMBERED_IN_TEXT = re.compile(r"\bs\d+\b")
 _BITS = {"bool": 8, "bfloat16": 16}
 
 
@@ -222,7 +223,7 @@ def _tensors(slots: Sequence[TensorSlot]) -> str:
         return _tensor(slots[0])
     parts = [" | ".join(dict.fromkeys(slot.dtype for slot in slots))]
     parts.append(f"shape {_extents_of([slot.shape for slot in slots])}")
-    strides = list(dict.fromkeys(text for slot in slots if (text := _shown_strides(slot))))
+    strides = _told_apart(text for slot in slots if (text := _shown_strides(slot)))
     if strides:
         all_have = all(_shown_strides(slot) for slot in slots)
         parts.append(f"strides {' | '.join(strides if all_have else ['row-major', *strides])}")
@@ -255,6 +256,14 @@ def _shown_strides(slot: TensorSlot) -> str:
     if slot.strides is None or _row_major(slot.shape, slot.strides):
         return ""
     return _extents(slot.strides)
+
+
+def _told_apart(strides: Iterable[str]) -> list[str]:
+    """Give each text once; which number a stride without a name has differs by variant and means nothing."""
+    found: dict[str, str] = {}
+    for text in strides:
+        found.setdefault(_NUMBERED_IN_TEXT.sub("s", text), text)
+    return list(found.values())
 
 
 def _is_aligned(slot: TensorSlot) -> bool:
@@ -307,28 +316,33 @@ def _size_facts(parameters: tuple[Parameter, ...]) -> list[str]:
     Strides that the DSL numbers have 64 bits unless somebody asks otherwise, and are not listed for that.
     """
     symbols = _symbols_of(parameters)
-    wide = [s.name for s in symbols if s.bits == 64 and not _NUMBERED.match(s.name)]
+    wide = list(dict.fromkeys(s.name for s in symbols if s.bits == 64 and not _NUMBERED.match(s.name)))
     has = "has" if len(wide) == 1 else "have"
     return [*_multiples(symbols), *([f"{_enumerated(wide, 'and')} {has} 64 bits"] if wide else [])]
 
 
 def _symbols_of(parameters: Sequence[Parameter]) -> list[Symbol]:
-    """Give the sizes of some parameters, each once."""
-    found: dict[str, Symbol] = {}
+    """Give the sizes of some parameters, each once for every divisor that it has in some variant."""
+    found: dict[tuple[str, int], Symbol] = {}
     for parameter in parameters:
         for symbol in _symbols(parameter.slot):
-            found.setdefault(symbol.name, symbol)
+            found.setdefault((symbol.name, symbol.divisible_by), symbol)
     return list(found.values())
 
 
 def _multiples(symbols: Sequence[Symbol]) -> list[str]:
-    by_divisor: dict[int, list[str]] = {}
+    divisors: dict[str, list[int]] = {}
     for symbol in symbols:
-        by_divisor.setdefault(symbol.divisible_by, []).append(symbol.name)
+        divisors.setdefault(symbol.name, []).append(symbol.divisible_by)
+    alike: dict[str, list[str]] = {}
+    for name, found in divisors.items():
+        numbers = [str(divisor) for divisor in found if divisor > 1]
+        if numbers:
+            where = " in some variants" if 1 in found else ""
+            alike.setdefault(_enumerated(numbers, "or") + where, []).append(name)
     return [
-        f"{_enumerated(found, 'and')} {'is a multiple' if len(found) == 1 else 'are multiples'} of {divisor}"
-        for divisor, found in by_divisor.items()
-        if divisor > 1
+        f"{_enumerated(names, 'and')} {'is a multiple' if len(names) == 1 else 'are multiples'} of {shown}"
+        for shown, names in alike.items()
     ]
 
 

@@ -36,9 +36,14 @@ class Description:
         if dsl.is_stream(value):
             return "stream", dsl.is_env_stream(value)
         if dsl.is_tensor(value):
-            # A declaration may ask more of an extent: what quack makes sure of before it calls.
-            shape = [self._symbol(size)[:2] if dsl.is_symbol(size) else size for size in value.shape]
-            strides = [self._symbol(size) if dsl.is_symbol(size) else size for size in value.stride]
+            # Two differences are meant. A declaration may ask more of an extent: what quack makes sure of
+            # before it calls. And it may let strides differ that quack has in two places for no reason.
+            shape = [
+                (self._number(size), size.width) if dsl.is_symbol(size) else size for size in value.shape
+            ]
+            strides = [
+                (size.width, size.divisibility) if dsl.is_symbol(size) else size for size in value.stride
+            ]
             return value.element_type, value.memspace, value._assumed_align, shape, strides
         if dsl.is_number(value):
             return "scalar", type(value)
@@ -48,8 +53,8 @@ class Description:
             return type(value), {name: self.of(item) for name, item in vars(value).items()}
         return value
 
-    def _symbol(self, size: Any) -> tuple[int, int, int]:
-        return self._symbols.setdefault(id(size), len(self._symbols)), size.width, size.divisibility
+    def _number(self, size: Any) -> int:
+        return self._symbols.setdefault(id(size), len(self._symbols))
 
 
 class _CaughtError(Exception):
@@ -146,7 +151,7 @@ def keys() -> dict[str, Callable[..., tuple[Any, ...]]]:
 
 def main() -> None:
     arch, logs = sys.argv[1], sys.argv[2]
-    files = [Path(file) for file in sys.argv[3:]]
+    files = [Path(file).absolute() for file in sys.argv[3:]]
     settings = Settings(str(files[0].parents[1]), arch, builtin_profile(arch), logs, (arch,))
     worker = Worker(settings)
     compared, quacks = 0, keys()

@@ -95,7 +95,7 @@ int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
 /// bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 /// @endverbatim
 ///
-/// Sizes: k, s0 and s1 are multiples of 8.
+/// Sizes: k, s0 and s1 are multiples of 8; n and s2 are multiples of 8 in some variants.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
