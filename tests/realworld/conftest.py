@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ class Example:
     package: str
     distribution: str
     version: str
+    imports: tuple[str, ...] = ()
+    """What the distribution imports and does not ask for."""
 
     @property
     def project(self) -> Path:
@@ -35,6 +38,8 @@ class Example:
             found = "not installed"
         if found != self.version:
             pytest.skip(f"needs {self.distribution} {self.version}, which is {found}: nox -s realworld")
+        for module in filter(lambda module: importlib.util.find_spec(module) is None, self.imports):
+            pytest.skip(f"{self.distribution} imports {module}, which is not installed: nox -s realworld")
 
     def copy(self, folder: Path) -> Path:
         """Copy the project, without what was generated in it."""
@@ -42,7 +47,7 @@ class Example:
         return Path(shutil.copytree(self.project, folder, ignore=ignored))
 
 
-EXAMPLES = [Example("quack", "quack_aot", "quack-kernels", "0.6.5")]
+EXAMPLES = [Example("quack", "quack_aot", "quack-kernels", "0.6.5", imports=("triton",))]
 
 
 @dataclass(frozen=True)

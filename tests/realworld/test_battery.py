@@ -105,7 +105,7 @@ def test_neither_the_library_nor_the_compiler_is_loaded(made: Generated) -> None
     assert done.returncode == 0, done.stderr
     loaded = set(done.stdout.split())
     assert {"tvm_ffi", made.example.package} <= loaded
-    assert not loaded & {"cutlass", "quack", "torch", "stubgen", "cuda"}
+    assert loaded & {"cutlass", "quack", "triton", "stubgen"} == set()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -153,11 +153,11 @@ def test_nothing_is_compiled_again(made: Generated) -> None:
     before = {file: file.stat().st_mtime_ns for file in made.package.rglob("*.so")}
     done = run_stubgen("generate", "-C", made.project)
     assert done.returncode == 0, done.stderr
-    assert "0 files changed" in done.stdout or "nothing to do" in done.stdout, done.stdout
+    assert "nothing changed" in done.stdout
 
     (made.project / "tracer.py").write_text(TRACER)
     for file in (made.project / "kernels").glob("*.py"):
-        file.write_text(f"# A comment that was not there.\n{file.read_text()}")
+        file.write_text(f"{file.read_text()}# A comment that was not there.\n")
     command = [sys.executable, made.project / "tracer.py", "generate", "-C", made.project]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
