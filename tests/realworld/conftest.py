@@ -11,7 +11,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from stubgen import manifest
+from stubgen import config, manifest
 from stubgen.manifest import Manifest
 from tests.conftest import ROOT, run_stubgen
 
@@ -24,12 +24,19 @@ class Example:
     package: str
     distribution: str
     version: str
+    kernels: tuple[str, ...]
+    """Modules that are built twice from nothing: not all, to bound the time."""
     imports: tuple[str, ...] = ()
     """What the distribution imports and does not ask for."""
 
     @property
     def project(self) -> Path:
         return ROOT / "examples" / self.name
+
+    @property
+    def archs(self) -> tuple[str, ...]:
+        """What the project builds for."""
+        return config.load(self.project).archs or ()
 
     def skip_without_library(self) -> None:
         try:
@@ -47,7 +54,23 @@ class Example:
         return Path(shutil.copytree(self.project, folder, ignore=ignored))
 
 
-EXAMPLES = [Example("quack", "quack_aot", "quack-kernels", "0.6.5", imports=("triton",))]
+EXAMPLES = [
+    Example(
+        "quack",
+        "quack_aot",
+        "quack-kernels",
+        "0.6.5",
+        kernels=("kernels/softmax.py", "kernels/reductions.py"),
+        imports=("triton",),
+    ),
+    Example(
+        "cutlass_operators",
+        "operators_aot",
+        "nvidia-cutlass-operators",
+        "0.3.0",
+        kernels=("kernels/gemm.py",),
+    ),
+]
 
 
 @dataclass(frozen=True)

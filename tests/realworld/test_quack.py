@@ -16,6 +16,8 @@ from tests.realworld.conftest import EXAMPLES, Example, Generated
 
 HERE = Path(__file__).parent
 QUACK = next(example for example in EXAMPLES if example.name == "quack")
+pytestmark = pytest.mark.parametrize("example", [QUACK], indirect=True, ids=["quack"])
+
 OTHERS = ("gemm",)
 """Beginnings of the names of modules that other tests compare."""
 
@@ -26,17 +28,10 @@ def with_path(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-@pytest.fixture
-def quack(example: Example) -> Example:
-    if example != QUACK:
-        pytest.skip("is about another library")
-    return example
-
-
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
-def test_every_variant_is_what_quack_would_compile(quack: Example, arch: str, tmp_path: Path) -> None:
+def test_every_variant_is_what_quack_would_compile(example: Example, arch: str, tmp_path: Path) -> None:
     """The same object with the same state, fake arguments with the same types, strides and alignments."""
-    files = [f for f in sorted((quack.project / "kernels").glob("*.py")) if not f.stem.startswith(OTHERS)]
+    files = [f for f in sorted((example.project / "kernels").glob("*.py")) if not f.stem.startswith(OTHERS)]
     assert len(files) >= 7
     done = subprocess.run(
         [sys.executable, HERE / "like_quack.py", arch, tmp_path, *files],
@@ -70,7 +65,7 @@ for call in (
 """
 
 
-def test_calls_that_nothing_was_compiled_for_are_refused(quack: Example, made: Generated) -> None:
+def test_calls_that_nothing_was_compiled_for_are_refused(example: Example, made: Generated) -> None:
     """Tensors on the CPU, another number of parts; no GPU is touched for that."""
     done = subprocess.run(
         [sys.executable, "-c", CALLS],
@@ -102,7 +97,7 @@ for rows in (x, short):
 
 
 def test_the_guides_replacement_of_the_cache_is_what_the_library_calls(
-    quack: Example, made: Generated
+    example: Example, made: Generated
 ) -> None:
     guide = (ROOT / "docs" / "porting.md").read_text()
     (replacement,) = re.findall(r"```python\n(import sys\n.*?)```", guide, re.DOTALL)
@@ -120,12 +115,12 @@ def test_the_guides_replacement_of_the_cache_is_what_the_library_calls(
     assert too_short.startswith("TypeError No variant accepts")
 
 
-def test_the_guide_shows_the_declaration_and_counts_right(quack: Example) -> None:
+def test_the_guide_shows_the_declaration_and_counts_right(example: Example) -> None:
     guide = (ROOT / "docs" / "porting.md").read_text()
     (shown,) = re.findall(r"```python\n(@sg.family.*?)```", guide, re.DOTALL)
-    assert shown in (quack.project / "kernels" / "rmsnorm.py").read_text()
-    replaced, shared = glue(quack.project)
-    lines = lines_per_declaration(quack.project)["rmsnorm_fwd"]
+    assert shown in (example.project / "kernels" / "rmsnorm.py").read_text()
+    replaced, shared = glue(example.project)
+    lines = lines_per_declaration(example.project)["rmsnorm_fwd"]
     assert (lines, replaced["rmsnorm_fwd"]) == (6, 65)
     assert "Six lines of code for 65" in guide
     assert list(shared.values()) == [213, 23]
