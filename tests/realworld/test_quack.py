@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples.figures import glue, lines_per_declaration
+from stubgen import elf
 from tests.conftest import ROOT
 from tests.realworld.conftest import EXAMPLES, Example, Generated
 
@@ -125,3 +126,15 @@ def test_the_guide_shows_the_declaration_and_counts_right(example: Example) -> N
     assert "Six lines of code for 65" in guide
     assert list(shared.values()) == [213, 23]
     assert 10 * lines <= replaced["rmsnorm_fwd"]
+
+
+def test_the_figures_can_be_had(example: Example, made: Generated) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "figures.py", made.project],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "| `rmsnorm_fwd` | 16 | 6 | 65 |" in done.stdout
+    assert f"{len(elf.cubins(made.library))} objects, " in done.stdout

@@ -21,6 +21,7 @@ from stubgen.model import (
     Library,
     Module,
     NoneSlot,
+    OneOfSlot,
     Parameter,
     Place,
     ScalarSlot,
@@ -185,6 +186,33 @@ def test_names_that_are_valid_in_c_stay_as_they_are(written: list[str]) -> None:
 )
 def test_an_argument_is_described_in_words(slot: object, text: str) -> None:
     assert documentation.describe(slot) == text  # type: ignore[arg-type]
+
+
+def _strided(dtype: str, rows: str, *strides: Symbol) -> TensorSlot:
+    return TensorSlot(dtype, (Symbol(rows), 64), (*strides, 1), 16)
+
+
+def test_numbers_of_strides_tell_no_variants_apart_but_names_do() -> None:
+    numbered = OneOfSlot(tuple(_strided("float16", "m", Symbol(f"s{n}", 64, 8)) for n in (3, 12)))
+    assert "strides (s3, 1)," in documentation.describe(numbered)
+    named = OneOfSlot(tuple(_strided("float16", "m", Symbol(name, 64, 8)) for name in ("ld", "pitch")))
+    assert "strides (ld, 1) | (pitch, 1)," in documentation.describe(named)
+
+
+@pytest.mark.parametrize(
+    ("divisors", "text"),
+    [
+        ((8,), "s0 is a multiple of 8"),
+        ((8, 4), "s0 is a multiple of 8 or 4"),
+        ((8, 1), "s0 is a multiple of 8 in some variants"),
+        ((8, 1, 4), "s0 is a multiple of 8 or 4 in some variants"),
+        ((1,), ""),
+    ],
+)
+def test_a_size_is_a_multiple_of_what_it_is_in_any_variant(divisors: tuple[int, ...], text: str) -> None:
+    slots = tuple(_strided("float16", "m", Symbol("s0", 64, divisor)) for divisor in divisors)
+    told = documentation.conditions([Parameter("x", OneOfSlot(slots))])
+    assert [part for part in told.split("; ") if "multiple" in part] == [text][: bool(text)]
 
 
 # ---------------------------------------------------------------------------------------------------------
