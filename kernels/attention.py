@@ -336,4 +336,6 @@ def attention(dtype, head_dim, causal, lse):
         lse=sg.tensor(cutlass.Float32, batch, heads, seqlen_q) if lse else None,
         causal=causal,
         stream=sg.env_stream(),
+        mutates=("lse",),
+        returns=("out",),
     )

@@ -30,4 +30,5 @@ sg.export(
     out=sg.tensor(cutlass.Int32, 1),
     stream=sg.env_stream(),
     capability=int("".join(filter(str.isdigit, _arch or "0"))),
+    mutates=("out",),
 )

@@ -266,4 +266,5 @@ def gemm(dtype, out, activation, b_major):
         c=sg.tensor(out, m, n),
         activation=activation,
         stream=sg.env_stream(),
+        returns=("c",),
     )

@@ -329,18 +329,19 @@ def host_array(dtype, length):
     return sg.tensor(dtype, length, device="cpu")
 
 
-sg.export(host_add_constant, a=vector, b=vector)
-sg.export(host_axpby, x=vector, y=vector, out=vector)
+sg.export(host_add_constant, a=vector, b=vector, returns=("b",))
+sg.export(host_axpby, x=vector, y=vector, out=vector, returns=("out",))
 sg.export(
     host_scalars,
     integers=host_array(cutlass.Int64, 9),
     floats=host_array(cutlass.Float64, 2),
+    mutates=("integers", "floats"),
 )
-sg.export(host_defaults, out=host_array(cutlass.Float64, 4))
-sg.export(host_keyword_only, x=vector, out=vector)
-sg.export(host_positional_only, vector, cutlass.Float32, vector)
-sg.export(host_weighted_sum, vector, vector, vector, vector)
-sg.export(host_frozen, power=3, x=vector, negate=True, out=vector)
+sg.export(host_defaults, out=host_array(cutlass.Float64, 4), mutates=("out",))
+sg.export(host_keyword_only, x=vector, out=vector, returns=("out",))
+sg.export(host_positional_only, vector, cutlass.Float32, vector, returns=("out",))
+sg.export(host_weighted_sum, vector, vector, vector, vector, returns=("out",))
+sg.export(host_frozen, power=3, x=vector, negate=True, out=vector, returns=("out",))
 sg.export(host_tuple, operands=(vector, (vector, cutlass.Float32(1.0))), out=vector)
 sg.export(host_affine, arguments=HostAffine(vector, cutlass.Float32(1.0), None), out=vector)
 sg.export(host_powers, series=HostPowers(vector, cutlass.Float32(1.0)), out=vector)
@@ -352,9 +353,9 @@ sg.export(
     out=host_array(cutlass.Int64, 4),
     name="host_shape_mixed",
 )
-sg.export(host_bias, x=vector, bias=None, out=vector)
-sg.export(host_bias, x=vector, bias=vector, out=vector, name="host_bias_given")
-sg.export(HostPolynomial(1.0, -2.0, 0.5), x=vector, out=vector, name="host_polynomial")
+sg.export(host_bias, x=vector, bias=None, out=vector, returns=("out",))
+sg.export(host_bias, x=vector, bias=vector, out=vector, name="host_bias_given", returns=("out",))
+sg.export(HostPolynomial(1.0, -2.0, 0.5), x=vector, out=vector, name="host_polynomial", returns=("out",))
 
 
 @sg.family(dtype=[cutlass.Float32, cutlass.Float64, cutlass.Int32], columns=[2, 5])
@@ -365,6 +366,7 @@ def host_row_sums(dtype, columns):
         _row_sums,
         x=sg.tensor(dtype, rows, columns, device="cpu"),
         out=sg.tensor(dtype, rows, device="cpu"),
+        returns=("out",),
     )
 
 
@@ -372,7 +374,7 @@ def host_row_sums(dtype, columns):
 def host_scale_add(dtype, negate, bias):
     """Variants that differ in dtype, in a constant argument, and in whether there is a bias."""
     x = sg.tensor(dtype, sg.dim("n"), device="cpu")
-    return sg.kernel(_scale_add, x=x, negate=negate, bias=x if bias else None, out=x)
+    return sg.kernel(_scale_add, x=x, negate=negate, bias=x if bias else None, out=x, returns=("out",))
 
 
 @sg.family(kind=["identity", "square", "cube"], columns=[2, 3])
@@ -384,4 +386,5 @@ def host_activate(kind, columns):
         x=sg.tensor(cutlass.Float32, rows, columns, device="cpu"),
         kind=kind,
         out=sg.tensor(cutlass.Float32, rows, device="cpu"),
+        returns=("out",),
     )

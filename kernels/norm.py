@@ -121,4 +121,5 @@ def rmsnorm(dtype, hidden):
         out=x,
         eps=cutlass.Float32,
         stream=sg.env_stream(),
+        returns=("out",),
     )

@@ -108,8 +108,82 @@ class Softmax:
         return value
 
 
+class SoftmaxBackward(Softmax):
+    """The gradient of softmax, with the same division of labour."""
+
+    @cute.jit
+    def __call__(self, out: cute.Tensor, grad: cute.Tensor, grad_x: cute.Tensor, stream: CUstream):
+        """grad_x = out * (grad - sum(out * grad)) along each row.
+
+        Parameters
+        ----------
+        out
+            What softmax gave.
+        grad
+            Gradient of ``out``.
+        grad_x
+            Output: gradient of softmax's input; may be the same memory as ``grad``.
+        """
+        # CUDA refuses an empty grid.
+        blocks = cutlass.max(cute.ceil_div(out.shape[0], self.rows), 1)
+        self._backward(out, grad, grad_x).launch(
+            grid=[blocks, 1, 1], block=[self.rows * self.threads, 1, 1], stream=stream
+        )
+
+    @cute.kernel
+    def _backward(self, out: cute.Tensor, grad: cute.Tensor, grad_x: cute.Tensor):
+        thread, _, _ = cute.arch.thread_idx()
+        block, _, _ = cute.arch.block_idx()
+        row = cutlass.Int64(block) * self.rows + thread // self.threads
+        in_range = row < out.shape[0]
+
+        load = cute.make_copy_atom(
+            cute.nvgpu.CopyUniversalOp(), out.element_type, num_bits_per_copy=LOAD_BITS
+        )
+        copy = cute.make_tiled_copy_tv(load, cute.make_layout(self.threads), cute.make_layout(self.vector))
+        mine = copy.get_slice(thread % self.threads)
+        my_out, my_grad = mine.partition_S(out[row, None]), mine.partition_S(grad[row, None])
+        destination = mine.partition_D(grad_x[row, None])
+
+        outs, grads = cute.make_rmem_tensor_like(my_out), cute.make_rmem_tensor_like(my_grad)
+        if in_range:
+            cute.copy(copy, my_out, outs)
+            cute.copy(copy, my_grad, grads)
+
+        weights, slopes = outs.load().to(cutlass.Float32), grads.load().to(cutlass.Float32)
+        warps = self.rows * self.threads // WARP
+        partial = cute.make_tensor(cute.arch.alloc_smem(cutlass.Float32, warps), cute.make_layout(warps))
+        mean = (weights * slopes).reduce(cute.ReductionOp.ADD, 0.0, 0)
+        mean = self._reduce_row(mean, lambda a, b: a + b, partial)
+
+        grads.store((weights * (slopes - mean)).to(out.element_type))
+        if in_range:
+            cute.copy(copy, grads, destination)
+
+
 @sg.family(dtype=[cutlass.Float32, cutlass.BFloat16], columns=[1024, 4096, 8192])
 def softmax(dtype, columns):
     """Softmax for float32 and bfloat16 rows of common lengths."""
     x = sg.tensor(dtype, sg.dim("rows"), columns, align=16)
-    return sg.kernel(Softmax(dtype, columns), x=x, out=x, stream=sg.env_stream())
+    return sg.kernel(
+        Softmax(dtype, columns),
+        x=x,
+        out=x,
+        stream=sg.env_stream(),
+        returns=("out",),
+        backward=sg.backward("softmax_backward", grads={"out": "grad"}, gives={"x": "grad_x"}),
+    )
+
+
+@sg.family(dtype=[cutlass.Float32, cutlass.BFloat16], columns=[1024, 4096, 8192])
+def softmax_backward(dtype, columns):
+    """The gradient of softmax."""
+    out = sg.tensor(dtype, sg.dim("rows"), columns, align=16)
+    return sg.kernel(
+        SoftmaxBackward(dtype, columns),
+        out=out,
+        grad=out,
+        grad_x=out,
+        stream=sg.env_stream(),
+        returns=("grad_x",),
+    )

@@ -15,10 +15,12 @@ from stubgen.declare import (
     target_arch,
     tensor,
 )
+from stubgen.effects import backward
 from stubgen.labels import DeclarationError
 
 __all__ = [
     "DeclarationError",
+    "backward",
     "dim",
     "env_stream",
     "export",

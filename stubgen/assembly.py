@@ -57,10 +57,15 @@ def link_library(
     StubgenError
         As for :func:`stubgen.link.compile_objects` and :func:`stubgen.link.link_objects`.
     """
+    sources = {
+        "register": linkage.registration(library),
+        "metadata": metadata.metadata(library),
+        "frameworks": linkage.for_frameworks(library),
+    }
     objects = link.compile_objects(
         kernels,
         definitions=dispatcher.dispatcher(library),
-        sources={"register": linkage.registration(library), "metadata": metadata.metadata(library)},
+        sources={name: text for name, text in sources.items() if text},
         toolchain=toolchain,
         host=host,
         runtimes=runtimes,

@@ -58,6 +58,7 @@ def _kernel(module: str, compiled: Compiled, archs: tuple[str, ...]) -> Kernel:
         archs=archs,
         options=compiled.options,
         variant=compiled.variant,
+        effects=built.effects,
     )
 
 

@@ -30,6 +30,7 @@ from stubgen import (
     discovery,
     executors,
     fingerprint,
+    frameworks,
     link,
     machine,
     manifest,
@@ -230,7 +231,9 @@ def _build(
             settings.version,
             runtimes.shared,
             target.machine,
+            frameworks=settings.frameworks,
         )
+        frameworks.require(library)
         binding.require_distinct_symbols(library)
         progress.phase("Linking", 1)
         linked = assembly.link_library(

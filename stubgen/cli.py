@@ -17,6 +17,7 @@ from stubgen.cli_options import (
     Arch,
     Depfile,
     Executor,
+    Framework,
     Host,
     Jobs,
     Json,
@@ -88,6 +89,7 @@ def generate(
     arch: Arch = None,
     toolchain: Toolchain = None,
     host: Host = None,
+    framework: Framework = None,
     jobs: Jobs = None,
     timeout: Timeout = None,
     executor: Executor = None,
@@ -98,7 +100,7 @@ def generate(
 ) -> None:
     """Compile every exported kernel and write the package."""
     work = {"timeout": timeout, "executor": executor, "scheduler": scheduler}
-    settings = Settings(kernels, project, output, package, arch, toolchain, host, **work)
+    settings = Settings(kernels, project, output, package, arch, toolchain, host, framework, **work)
     with reporting_errors(as_json):
         start = time.monotonic()
         root, loaded = settings.load()
@@ -182,6 +184,7 @@ def check(
     arch: Arch = None,
     toolchain: Toolchain = None,
     host: Host = None,
+    framework: Framework = None,
     jobs: Jobs = None,
     timeout: Timeout = None,
     executor: Executor = None,
@@ -190,7 +193,7 @@ def check(
 ) -> None:
     """Compare the package with what would be generated; exit with 1 if they differ, write nothing."""
     work = {"timeout": timeout, "executor": executor, "scheduler": scheduler}
-    settings = Settings(kernels, project, output, package, arch, toolchain, host, **work)
+    settings = Settings(kernels, project, output, package, arch, toolchain, host, framework, **work)
     with reporting_errors(as_json):
         root, loaded = settings.load()
         known = state.unchanged(root, loaded)

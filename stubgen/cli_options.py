@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,14 @@ import typer
 
 from stubgen import config
 from stubgen.config import ExecutorName, HostName, ToolchainName
+
+
+class FrameworkName(str, enum.Enum):
+    """What a module can be made for; a list of literals is nothing that typer knows."""
+
+    torch = "torch"
+    jax = "jax"
+
 
 Kernels = Annotated[
     list[str] | None,
@@ -35,6 +44,10 @@ Package = Annotated[
 Arch = Annotated[
     list[str] | None,
     typer.Option("--arch", help="GPU architecture, such as sm_90a.", show_default=False),
+]
+Framework = Annotated[
+    list[FrameworkName] | None,
+    typer.Option(help="Make a module for it: torch, jax.", show_default=False),
 ]
 Jobs = Annotated[
     int | None,
@@ -99,6 +112,7 @@ class Settings:
         archs: list[str] | None = None,
         toolchain: str | None = None,
         host: str | None = None,
+        frameworks: Sequence[FrameworkName] | None = None,
         **more: object,
     ) -> None:
         self._project = project
@@ -109,6 +123,7 @@ class Settings:
             "archs": tuple(archs or ()),
             "toolchain": toolchain,
             "host": host,
+            "frameworks": tuple(dict.fromkeys(name.value for name in frameworks or ())),
             **more,
         }
 

@@ -22,6 +22,7 @@ from stubgen.compiler.jobs import (
     Settings,
 )
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
+from stubgen.effects import Effects
 from stubgen.executors import Executor, Lazy
 from stubgen.link import KernelIR
 from stubgen.model import Place, build_name, tvm_ffi_symbol
@@ -39,6 +40,8 @@ class Built:
     """What the compiler reported, alike for all architectures."""
     paths: Mapping[str, Path]
     """The LLVM IR by architecture; that of a function without device code has none, and goes by ``""``."""
+    effects: Effects
+    """What its declaration says now, whenever it was compiled."""
 
     @property
     def archs(self) -> tuple[str, ...]:
@@ -121,6 +124,7 @@ class _Run:
         self._position = itertools.count()
         self._order: dict[str, list[str]] = {job.name: [] for job in self._jobs}
         self._first: dict[str, Compiled] = {}
+        self._effects: dict[str, Effects] = {}
         self._paths: dict[str, dict[str, Path]] = {}
         self._empty: list[set[Problem]] = []
         self._too_new: dict[str, dict[LeftOut, None]] = {}
@@ -210,7 +214,9 @@ class _Run:
     def built(self) -> dict[str, list[Built]]:
         """Give what was compiled, by module."""
         return {
-            module: [Built(self._first[n], self._paths[n]) for n in found if n in self._first]
+            module: [
+                Built(self._first[n], self._paths[n], self._effects[n]) for n in found if n in self._first
+            ]
             for module, found in self._order.items()
         }
 
@@ -235,6 +241,7 @@ class _Run:
 
     def _keep(self, job: CompileJob, arch: str | None, compiled: Compiled) -> None:
         first = self._first.setdefault(compiled.name, compiled)
+        self._effects.setdefault(compiled.name, job.declared.effects)
         self._first[compiled.name] = msgspec.structs.replace(first, author=_common(first, compiled))
         paths = self._paths.setdefault(compiled.name, {})
         if not _alike(first, compiled):

@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 from stubgen import names
 from stubgen.devices import builtin_profile
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem, raise_if_any
-from stubgen.model import DeviceProfile, Place
+from stubgen.model import DeviceProfile, Framework, Place
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -65,6 +65,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Whether the DSL's runtime is in the library, or found in the installed DSL when that is loaded."""
     glibc: str | None = None
     """The oldest glibc that the library has to run with."""
+    frameworks: tuple[Framework, ...] = ()
+    """What the package gets modules for: ``torch``, ``jax``."""
     devices: dict[str, DeviceSettings] = {}
     """Device profiles, by architecture."""
     cache: str = ""

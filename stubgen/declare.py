@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from stubgen import labels
+from stubgen.effects import Backward
 from stubgen.labels import DeclarationError
 from stubgen.model import ChoiceValue
 
@@ -190,6 +191,9 @@ class Call:
     options: str
     min_arch: str | None = None
     priority: int = 0
+    mutates: Sequence[str] = ()
+    returns: Sequence[str] = ()
+    backward: Backward | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,18 +230,21 @@ def kernel(
     options: str = "",
     min_arch: str | None = None,
     priority: int = 0,
+    mutates: Sequence[str] = (),
+    returns: Sequence[str] = (),
+    backward: Backward | None = None,
     **kwargs: Any,
 ) -> Call:
     """Say what one variant of a family compiles.
 
     Parameters
     ----------
-    fn, *args, options, min_arch, **kwargs
+    fn, *args, options, min_arch, mutates, returns, backward, **kwargs
         As :func:`export` takes them.
     priority
         Where two variants accept the same call and neither is more specific, the higher priority wins.
     """
-    return Call(fn, args, kwargs, options, min_arch, priority)
+    return Call(fn, args, kwargs, options, min_arch, priority, mutates, returns, backward)
 
 
 def target_arch() -> str | None:
@@ -260,6 +267,9 @@ def export(
     name: str | None = None,
     options: str = "",
     min_arch: str | None = None,
+    mutates: Sequence[str] = (),
+    returns: Sequence[str] = (),
+    backward: Backward | None = None,
     **kwargs: Any,
 ) -> None:
     """Declare a kernel for the generated library.
@@ -280,10 +290,25 @@ def export(
         Further compile options, such as ``"--opt-level 2"``.
     min_arch
         The oldest architecture to build it for, such as ``"sm_90a"``; every configured one by default.
+    mutates
+        Names of the tensor parameters that it writes to. Modules for PyTorch and JAX need it.
+    returns
+        Those of them that it only writes to, and all of: functions without side effects make and return them.
+    backward
+        How its gradients are computed; see :func:`backward`.
     """
     own = getattr(fn, "__name__", None)
     file, line = _caller()
-    call = Call(fn, args, kwargs, options, min_arch)
+    call = kernel(
+        fn,
+        *args,
+        options=options,
+        min_arch=min_arch,
+        mutates=mutates,
+        returns=returns,
+        backward=backward,
+        **kwargs,
+    )
     _declared.append(Declaration(own if name is None else name, file, line, lambda: call))
 
 

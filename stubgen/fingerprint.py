@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from stubgen import discovery, installed
+from stubgen import discovery, installed, source_effects
 
 
 def of_text(paths: Sequence[Path]) -> str:
@@ -21,7 +21,7 @@ def of_text(paths: Sequence[Path]) -> str:
 
 
 def of_meaning(paths: Sequence[Path]) -> str:
-    """Hash Python files without comments, layout, docstrings and line numbers."""
+    """Hash Python files without comments, layout, docstrings, line numbers and declared effects."""
     return _joined(_meaning(path.read_bytes()) for path in paths)
 
 
@@ -93,6 +93,7 @@ def _meaning(text: bytes) -> str:
             node
         ):
             del node.body[0]
+    source_effects.drop(tree)
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 

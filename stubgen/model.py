@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from stubgen.effects import Effects
+
 
 class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all model classes."""
@@ -231,6 +233,7 @@ class Kernel(_Data, frozen=True):
     variant: Variant | None = None
     entry: str = ""
     """The symbol that headers call, where it is not made of the package's name and this one."""
+    effects: Effects = Effects()
 
     @property
     def has_device_code(self) -> bool:
@@ -279,6 +282,8 @@ class Family(_Data, frozen=True):
     """All that any variant was built for."""
     entry: str = ""
     """As for :class:`Kernel`."""
+    effects: Effects = Effects()
+    """Those of all variants."""
 
     @property
     def choices(self) -> tuple[Parameter, ...]:
@@ -380,6 +385,10 @@ class Versions(_Data, frozen=True):
     toolchain: str
 
 
+Framework: TypeAlias = Literal["torch", "jax"]
+"""A framework that a package may have a module for."""
+
+
 class Origin(_Data, frozen=True):
     """The library that a package was made for after it had been built."""
 
@@ -406,6 +415,8 @@ class Library(_Data, frozen=True):
     """That the host code is for."""
     origin: Origin | None = None
     """Where the model does not come from the compiler."""
+    frameworks: tuple[Framework, ...] = ()
+    """What the package has modules for."""
 
     @property
     def registered_as(self) -> str | None:

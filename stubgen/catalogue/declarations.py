@@ -273,4 +273,42 @@ has to have the higher priority.
         "{kernel} is another function when it is built for {arch} than for {other}: {found}, and {expected}",
         "declare the same arguments for all architectures, or give the two different names",
     ),
+    # What declarations say of effects.
+    "CS240": Entry(
+        "{kernel} does not say which tensors it writes to, which its function for {framework} has to know",
+        'declare it, as in mutates=("{example}",)',
+        """\
+Compiled code does not tell. A compiler that does not know would move calls, or leave them out.
+
+    sg.export(add_one, a=vector, b=vector, mutates=("b",))
+    sg.export(add_one, a=vector, b=vector, returns=("b",))   # written only: there is b = add_one(a) too""",
+    ),
+    "CS241": Entry(
+        "{keyword} of {kernel} names {parameter!r}, which is {what}",
+        "name parameters that are tensors: {tensors}",
+        "Tensors inside of tuples and dataclasses have no names of their own.",
+    ),
+    "CS242": Entry(
+        "the backward of {kernel} {reason}",
+        "correct stubgen.backward(...); docs/frameworks.md shows what it maps",
+        """\
+The kernel that computes gradients takes inputs and outputs of the forward kernel by their names there, and
+the gradients of its outputs as grads= says; what it returns are the gradients of inputs, as gives= says.
+
+    sg.backward("softmax_backward", grads={"out": "grad"}, gives={"x": "grad_x"})""",
+    ),
+    "CS243": Entry(
+        "{kernel} says something else of its effects than {other}, and both are variants of {family}",
+        "give all variants of a family the same mutates, returns and backward",
+        "A family is one function for its callers. A parameter that is None in some variants may be named.",
+    ),
+    "CS244": Entry(
+        "{kernel} returns {output}, but {reason}",
+        "let an input show it, or take {output} out of returns: callers then make it themselves",
+        """\
+What is returned is made before the kernel runs: row-major, with sizes and a dtype that inputs have.
+
+    sg.export(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, m), returns=("out",))   # wrong: what is m?
+    sg.export(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, n), returns=("out",))   # right""",
+    ),
 }

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from cutlass import cute
 
 from stubgen.compiler import dsl
-from stubgen.declare import Dim, PointerArg, StridedArg, TensorArg
+from stubgen.declare import Call, Dim, PointerArg, StridedArg, TensorArg
+from stubgen.effects import Backward, Effects
 from stubgen.labels import DeclarationError
 
 _Checked = TypeVar("_Checked")
@@ -85,8 +86,38 @@ dim = _raises(_dim)
 options = _raises(_options)
 
 
+def effects(call: Call) -> Effects:
+    """Give what a declaration says of a kernel's effects, as far as that needs no parameters to be known."""
+    mutated, returned = _names("mutates", call.mutates), _names("returns", call.returns)
+    if call.backward is not None:
+        _check_backward(call.backward)
+        if not returned:
+            raise DeclarationError("it has backward= without returns=; only what is returned has a gradient")
+    return Effects((*mutated, *(n for n in returned if n not in mutated)), returned, call.backward)
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Parts
+
+
+def _names(keyword: str, given: Any) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        raise DeclarationError(f'{keyword}={given!r} is no tuple of names of parameters, such as ("out",)')
+    if len(set(names)) != len(names):
+        raise DeclarationError(f"{keyword}={given!r} names a parameter twice")
+    return tuple(names)
+
+
+def _check_backward(given: Any) -> None:
+    if not isinstance(given, Backward):
+        raise DeclarationError(f"backward={given!r}; write stubgen.backward(...)")
+    parts: tuple[Any, ...] = (given.function, given.grads, given.gives)
+    if not isinstance(parts[0], str):
+        raise DeclarationError(f"backward names {parts[0]!r}; give the name of an export or family")
+    for keyword, value in (("grads", parts[1]), ("gives", parts[2])):
+        if not isinstance(value, dict) or not all(isinstance(n, str) for pair in value.items() for n in pair):
+            raise DeclarationError(f"backward has {keyword}={value!r}; give a dict from name to name")
 
 
 def _element_type(dtype: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stubgen.diagnostics import Problem
+from stubgen.effects import Effects
 from stubgen.model import DeviceProfile, Place, Record, Variant
 from stubgen.signatures import Argument, AuthorParameter
 
@@ -48,6 +49,7 @@ class Declared(msgspec.Struct, frozen=True):
     place: Place
     variant: Variant | None = None
     options: str = ""
+    effects: Effects = Effects()
 
 
 class CompileJob(msgspec.Struct, frozen=True):

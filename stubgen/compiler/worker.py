@@ -25,7 +25,7 @@ import msgspec
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
 from stubgen import archs
-from stubgen.compiler import abi, arguments, dsl
+from stubgen.compiler import abi, arguments, checks, dsl
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
@@ -122,7 +122,7 @@ class Worker:
             if call.min_arch is not None and not self._is_for_this_arch(call.min_arch):
                 return LeftOut(declared.name, place, call.min_arch, job.family)
             arguments.bind(call)
-            declared = msgspec.structs.replace(declared, options=call.options)
+            declared = msgspec.structs.replace(declared, options=call.options, effects=checks.effects(call))
             if not isinstance(call.priority, int):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise DeclarationError(f"priority is {call.priority!r}; give an integer")
             if declared.variant is not None and call.priority:

@@ -114,6 +114,7 @@ def _family(variants: Sequence[Kernel]) -> Family:
         frozen=tuple(f for f in first.frozen if all(f in kernel.frozen for kernel in variants)),
         env_streams=first.env_streams,
         archs=_union(kernel.archs for kernel in variants),
+        effects=first.effects,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stubgen.model import Library, tvm_ffi_symbol
+from stubgen.model import Framework, Library, tvm_ffi_symbol
 from stubgen.render import dispatcher, metadata
 from stubgen.render.templates import fill
 
@@ -19,7 +19,12 @@ class _Function:
 
 def exports(library: Library) -> tuple[str, ...]:
     """Give every symbol that the shared library shows."""
-    return (*dispatcher.exports(library), register_symbol(library.package), *metadata.exports(library))
+    return (
+        *dispatcher.exports(library),
+        register_symbol(library.package),
+        *framework_symbols(library).values(),
+        *metadata.exports(library),
+    )
 
 
 def entry_symbols(library: Library) -> tuple[str, ...]:
@@ -34,6 +39,20 @@ def entry_symbols(library: Library) -> tuple[str, ...]:
 def register_symbol(package: str) -> str:
     """Name the function that registers all others; it is called like them."""
     return tvm_ffi_symbol(f"{package}__register_functions")
+
+
+def framework_symbols(library: Library) -> dict[Framework, str]:
+    """Name, for each framework, the function that makes those that its module calls."""
+    names: dict[Framework, str] = {"torch": "traceable", "jax": "arranged"}
+    return {name: tvm_ffi_symbol(f"{library.package}__{names[name]}") for name in library.frameworks}
+
+
+def for_frameworks(library: Library) -> str:
+    """Give the C of the functions that the modules of frameworks need; empty if there are none."""
+    symbols = framework_symbols(library)
+    if not symbols:
+        return ""
+    return fill("frameworks.c.j2", frameworks=library.frameworks, symbols=symbols)
 
 
 def registration(library: Library) -> str:

@@ -38,6 +38,7 @@ def python_package(library: Library) -> dict[str, str]:
             registered_as=library.registered_as,
             shared_runtime=library.shared_runtime,
             machine=library.machine,
+            has_frameworks=bool(library.frameworks),
         ),
         **_package_files(library, root, kwargs=False),
         **_package_files(library, f"{root}/kwargs", kwargs=True),

@@ -1,0 +1,333 @@
+"""The generated modules for PyTorch and JAX."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stubgen import frameworks
+from stubgen.model import (
+    ChoiceSlot,
+    Framework,
+    Library,
+    Module,
+    NoneSlot,
+    OneOfSlot,
+    Parameter,
+    ScalarSlot,
+    Slot,
+)
+from stubgen.render import documentation, functional, python_types
+from stubgen.render.functional import Function, Functional, Like, NotDerivableError, Output
+from stubgen.render.layout import WIDTH, call_like, docstring
+from stubgen.render.templates import fill
+
+_INDENT = " " * 4
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A function, ready to be put into a file."""
+
+    name: str
+    decorator: str
+    signature: str
+    doc: str
+    body: str = ""
+
+
+def framework_packages(library: Library) -> dict[str, str]:
+    """Give every file of the packages for frameworks, by path relative to the output folder."""
+    files: dict[str, str] = {}
+    if "torch" in library.frameworks:
+        files |= _torch(library)
+    if "jax" in library.frameworks:
+        files |= _jax(library)
+    return files
+
+
+def _torch(library: Library) -> dict[str, str]:
+    shown = list(frameworks.shown(library, "torch"))
+    operators = [_operator(module, function) for module, function in shown]
+    pure = [
+        _torch_functional(module, function, made, library)
+        for module, function, made in _functionals(shown)
+        if made.outputs
+    ]
+    folder = f"{library.package}/torch"
+    return {
+        f"{folder}/_runtime.py": fill("torch_runtime.py.j2", **_context(library)),
+        **_files(f"{folder}/__init__", "torch_init", library, operators, _doc(library, "torch", _TORCH)),
+        **_files(f"{folder}/functional", "torch_functional", library, pure, _doc(library, None, _FUNCTIONAL)),
+    }
+
+
+def _jax(library: Library) -> dict[str, str]:
+    shown = list(frameworks.shown(library, "jax"))
+    pure = [
+        _jax_function(module, function, made)
+        for module, function, made in _functionals(shown)
+        if made.outputs or made.changed
+    ]
+    folder = f"{library.package}/jax"
+    return {
+        f"{folder}/_runtime.py": fill("jax_runtime.py.j2", **_context(library)),
+        **_files(f"{folder}/__init__", "jax_init", library, pure, _doc(library, "jax", _JAX)),
+    }
+
+
+def _context(library: Library) -> dict[str, object]:
+    return {"package": library.package, "built_as": library.registered_as}
+
+
+def _files(
+    path: str, template: str, library: Library, functions: Sequence[_Shown], doc: str
+) -> dict[str, str]:
+    """Give a module and its stub."""
+    texts = "\n".join(text for f in functions for text in (f.signature, f.body))
+    context = {
+        **_context(library),
+        "doc": doc,
+        "functions": functions,
+        "literal": "Literal[" in texts,
+        "arrays": re.search(r"\b(Tensor|Array)\b", texts) is not None,
+        "dtype": "_dtype" in texts,
+        "fixed": any("_torch." in f.body or "_numpy." in f.body for f in functions),
+    }
+    return {f"{path}{suffix}": fill(f"{template}{suffix}.j2", **context) for suffix in (".py", ".pyi")}
+
+
+def _functionals(shown: Iterable[tuple[Module, Function]]) -> Iterable[tuple[Module, Function, Functional]]:
+    """Yield those that have a form without side effects."""
+    for module, function in shown:
+        try:
+            yield module, function, functional.functional(function, module)
+        except NotDerivableError:  # an error where it was asked for
+            continue
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Module docstrings
+
+_TORCH = """\
+The functions of {package} as PyTorch operators, ``torch.ops.{package}.*``.
+
+Each is the native function still, at the cost of a native call, and an operator where a program is traced:
+under ``torch.compile`` and ``torch.export``, and with fake tensors. Those of ``{package}.torch.functional``
+make and return their outputs."""
+
+_FUNCTIONAL = """\
+The functions of {package}, as PyTorch operators that make and return their outputs."""
+
+_JAX = """\
+The functions of {package} for JAX: under ``jax.jit`` or outside, they make and return their outputs.
+
+Numbers, bools and strings are static: part of what is compiled. The memory of an array that a kernel changes
+in place is reused where it is donated, and copied otherwise."""
+
+_MISSING = {
+    "torch": "Not here, for arguments that operators cannot have:",
+    "jax": "Not here, for arguments that JAX cannot pass:",
+}
+
+
+def _doc(library: Library, framework: Framework | None, text: str) -> str:
+    lines = text.format(package=library.package).splitlines()
+    missing = list(frameworks.left_out(library, framework)) if framework else []
+    if framework and missing:
+        width = max(len(name) for name, _ in missing)
+        rows = [f"{name.ljust(width)}  {reason}" for name, reason in missing]
+        lines += ["", _MISSING[framework], "", *rows]
+    return docstring(lines, "")
+
+
+def _function_doc(module: Module, function: Function, made: Functional | None) -> str:
+    variants = functional.variants(function, module)
+    width = WIDTH - len(_INDENT)
+    lines = documentation.function_doc(function, variants if variants != (function,) else (), width=width)
+    for sentence in _told(made) if made else ():
+        lines += ["", sentence]
+    return docstring(lines, _INDENT)
+
+
+def _told(made: Functional) -> Iterable[str]:
+    names = [*(output.name for output in made.outputs), *made.changed]
+    yield f"Returns {' and '.join(names)}."
+    for output in made.outputs:
+        if output.chosen_by and isinstance(output.dtype, Like):
+            yield f"{output.chosen_by}: dtype of {output.name}; that of {output.dtype.parameter} by default."
+
+
+# ---------------------------------------------------------------------------------------------------------
+# PyTorch
+
+
+def _operator(module: Module, function: Function) -> _Shown:
+    """Show a function that writes to what it is passed."""
+    items = python_types.positional_items(function.parameters)
+    schema = _schema(function.parameters, function.effects.mutates, returned=0)
+    return _Shown(
+        function.name,
+        call_like(f"{function.name} = _function", [f'"{module.name}.{function.name}"', f'"{schema}"'], ""),
+        call_like(f"def {function.name}", items, " -> None:"),
+        _function_doc(module, function, None),
+    )
+
+
+def _torch_functional(module: Module, function: Function, made: Functional, library: Library) -> _Shown:
+    schema = _schema(made.parameters, made.changed, returned=len(made.outputs), choices=made.choices)
+    arguments = [f'"{function.name}"', f'"{schema}"', repr(made.order)]
+    backward = function.effects.backward
+    if backward is not None:
+        arguments.append(f"gradients={_gradients(function, made, library)}")
+    return _Shown(
+        function.name,
+        call_like("@_functional", arguments, ""),
+        _pure_signature(function.name, made, "Tensor"),
+        _function_doc(module, function, made),
+        _pure_body(made, _torch_empty),
+    )
+
+
+def _schema(
+    parameters: Sequence[Parameter], changed: Sequence[str], *, returned: int, choices: Sequence[str] = ()
+) -> str:
+    """Give the schema of an operator, such as ``(Tensor x, Tensor(a1!) out, float eps) -> ()``."""
+    items = [
+        f"{_schema_type(p.slot, f'a{index}!' if p.name in changed else '')} {p.name}"
+        for index, p in enumerate(parameters)
+    ]
+    items += [f"ScalarType? {name}" for name in choices]
+    result = "Tensor" if returned == 1 else f"({', '.join(['Tensor'] * returned)})"
+    return f"({', '.join(items)}) -> {result}"
+
+
+def _schema_type(slot: Slot, alias: str) -> str:
+    optional = "?" if functional.is_optional(slot) else ""
+    if isinstance(slot, OneOfSlot):
+        slot = next(item for item in slot.alternatives if not isinstance(item, NoneSlot))
+    match slot:
+        case ScalarSlot(dtype=dtype):
+            kind = "bool" if dtype == "bool" else "SymInt" if "int" in dtype else "float"
+        case ChoiceSlot(values=values):
+            kind = next(type(value).__name__ for value in values if value is not None)
+        case _:
+            kind = f"Tensor({alias})" if alias else "Tensor"
+    return kind + optional
+
+
+def _gradients(function: Function, made: Functional, library: Library) -> str:
+    """Give how gradients are computed: names of outputs and inputs, and the call of the other function."""
+    backward = function.effects.backward
+    assert backward is not None
+    other_module, other = next(
+        (m, f) for m in library.modules for f in m.functions if f.name == backward.function
+    )
+    target = functional.functional(other, other_module)
+    takes = {taker: f"grad_{output}" for output, taker in backward.grads.items()}
+    passed = {p.name: takes.get(p.name, p.name) for p in target.parameters}
+    given = {gradient: name for name, gradient in backward.gives.items()}
+    inputs = tuple(given.get(output.name) for output in target.outputs)
+    outputs = tuple(output.name for output in made.outputs)
+    call = ", ".join(f"{name}={value}" for name, value in passed.items())
+    head = ", ".join(dict.fromkeys(passed.values()))
+    parts = [repr(outputs), repr(inputs), f"lambda {head}: {other.name}({call})"]
+    return textwrap.indent(call_like("    ", [part.replace("'", '"') for part in parts], ""), _INDENT).strip()
+
+
+def _torch_empty(output: Output, made: Functional) -> str:
+    """Give the expression that makes an output."""
+    dtype = output.dtype
+    base = made.beside[0]
+    if isinstance(dtype, Like) and dtype.parameter in made.beside:
+        base = dtype.parameter
+    options = ""
+    if isinstance(dtype, str):
+        options = f", dtype=_torch.{_TORCH_DTYPES.get(dtype, dtype)}"
+    elif output.chosen_by:
+        usual = "" if dtype.parameter == base else f" or {dtype.parameter}.dtype"
+        options = f", dtype={output.chosen_by}{usual}"
+    elif dtype.parameter != base:
+        options = f", dtype={dtype.parameter}.dtype"
+    return f"{base}.new_empty({_shape(output, made)}{options})"
+
+
+_TORCH_DTYPES = {"float4_e2m1fnx2": "float4_e2m1fn_x2"}
+
+
+# ---------------------------------------------------------------------------------------------------------
+# JAX
+
+
+def _jax_function(module: Module, function: Function, made: Functional) -> _Shown:
+    platform = "gpu" if "cuda" in functional.devices(function) else "cpu"
+    arguments = [f'"{module.name}.{function.name}"', repr(made.order), f'"{platform}"']
+    if made.changed:
+        arguments.append(f"changes={made.changed!r}".replace("'", '"'))
+    return _Shown(
+        function.name,
+        call_like("@_function", arguments, ""),
+        _pure_signature(function.name, made, "Array"),
+        _function_doc(module, function, made),
+        _pure_body(made, _jax_shape),
+    )
+
+
+def _jax_shape(output: Output, made: Functional) -> str:
+    dtype = output.dtype
+    if isinstance(dtype, str):
+        text = f"_numpy.{_JAX_DTYPES.get(dtype, dtype)}"
+    else:
+        text = f"{dtype.parameter}.dtype"
+        if output.chosen_by:
+            text = f"{output.chosen_by} or {text}"
+    return f"_Made({_shape(output, made)}, {text})"
+
+
+_JAX_DTYPES = {"bool": "bool_"}
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Both
+
+
+def _pure_signature(name: str, made: Functional, array: str) -> str:
+    items = python_types.keyword_items(made.parameters)
+    if array != "Tensor":
+        items = [re.sub(r"(?<=[ |\[])Tensor\b", array, item) for item in items]
+    if made.choices and "*" not in items:
+        items.append("*")
+    items += [f"{choice}: _dtype | None = None" for choice in made.choices]
+    count = len(made.outputs) + (len(made.changed) if array == "Array" else 0)
+    result = array if count == 1 else f"tuple[{', '.join([array] * count)}]"
+    return call_like(f"def {name}", items, f" -> {result}:")
+
+
+def _pure_body(made: Functional, make: object) -> str:
+    assert callable(make)
+    expressions = [str(make(output, made)) for output in made.outputs]
+    if len(expressions) == 1:
+        return f"    return {expressions[0]}"
+    if not expressions:
+        return "    return ()"
+    line = f"    return {', '.join(expressions)}"
+    return line if len(line) <= WIDTH else textwrap.indent(call_like("return ", expressions, ""), _INDENT)
+
+
+def _shape(output: Output, made: Functional) -> str:
+    """Give the expression of an output's shape; ``x.shape`` if it is all of an input's."""
+    places = output.shape
+    first = places[0] if places else None
+    if isinstance(first, Like) and all(
+        place == Like(first.parameter, index) for index, place in enumerate(places)
+    ):
+        slot = next(p.slot for p in made.parameters if p.name == first.parameter)
+        if {len(tensor.shape) for tensor in functional.tensor_slots(slot)} == {len(places)}:
+            return f"{first.parameter}.shape"
+    inner = ", ".join(
+        str(place) if isinstance(place, int) else f"{place.parameter}.shape[{place.dimension}]"
+        for place in places
+    )
+    return f"({inner},)" if len(places) == 1 else f"({inner})"
