@@ -79,7 +79,7 @@ def _why_not_in_jax(function: Function) -> str | None:
 def _problems(function: Function, module: Module, library: Library) -> Iterator[Problem]:
     wrong = [*_wrong_names(function), *_unlike(function, module)]
     yield from wrong
-    wanted = [name for name in library.frameworks if why_not(name, function) is None]
+    wanted = [_NAMES[name] for name in library.frameworks if why_not(name, function) is None]
     if wrong or not wanted:
         return
     if not function.effects.mutates:
@@ -87,7 +87,7 @@ def _problems(function: Function, module: Module, library: Library) -> Iterator[
             "CS240",
             place=function.place,
             kernel=function.name,
-            framework=" and ".join(_NAMES[name] for name in wanted),
+            framework=" and ".join(wanted),
             example=functional.tensors(function)[-1],
         )
         return
@@ -124,7 +124,9 @@ def _wrong_names(function: Function) -> Iterator[Problem]:
 
 def _unlike(function: Function, module: Module) -> Iterator[Problem]:
     """Find variants of a family that say something else."""
-    for kernel in module.variants(function) if isinstance(function, Family) else ():
+    if not isinstance(function, Family):
+        return
+    for kernel in module.variants(function):
         if kernel.effects != function.effects:
             yield problem(
                 "CS243",

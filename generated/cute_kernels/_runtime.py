@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import operator
 import os
@@ -60,6 +61,29 @@ def register_functions() -> None:
     Python.
     """
     _LIBRARY["cute_kernels__register_functions"]()
+
+
+def library(name: str) -> Any:
+    """Give a function of the library that has no Python face."""
+    return _LIBRARY[name]
+
+
+def resolve(path: str) -> Any:
+    """Give a function by its module and name in the package, such as ``"host.add"``."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(f"cute_kernels.{module}"), name)
+
+
+def by_position(prototype: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function take by position what it takes by keyword only."""
+    parameters = inspect.signature(prototype).parameters.values()
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    count = len(parameters) - len(named)
+
+    def call(*arguments: Any) -> Any:
+        return prototype(*arguments[:count], **dict(zip(named, arguments[count:])))
+
+    return call if named else prototype
 
 
 class NativeFunction(tvm_ffi.Function):  # type: ignore[misc, unused-ignore]

@@ -13,6 +13,7 @@ from ._types import Tensor
 
 __all__ = [
     "softmax",
+    "softmax_backward",
 ]
 
 
@@ -39,6 +40,47 @@ def softmax(x: Tensor, out: Tensor, /) -> None:
         Input.
     out : float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned
         Output; may be the same memory as ``x``.
+
+    Variant        dtype     columns
+    -------------  --------  -------
+    float32_1024   float32   1024
+    float32_4096   float32   4096
+    float32_8192   float32   8192
+    bfloat16_1024  bfloat16  1024
+    bfloat16_4096  bfloat16  4096
+    bfloat16_8192  bfloat16  8192
+
+    Runs on the current stream of the framework that the tensors come from.
+    Built for sm_80, sm_90a, sm_100a.
+    Source: kernels/softmax.py
+    """
+
+
+def _softmax_backward_variant(out: Tensor, grad: Tensor, grad_x: Tensor, /) -> None:
+    """One variant of softmax_backward."""
+
+
+@_family(
+    {
+        "float32_1024": _softmax_backward_variant,
+        "float32_4096": _softmax_backward_variant,
+        "float32_8192": _softmax_backward_variant,
+        "bfloat16_1024": _softmax_backward_variant,
+        "bfloat16_4096": _softmax_backward_variant,
+        "bfloat16_8192": _softmax_backward_variant,
+    }
+)
+def softmax_backward(out: Tensor, grad: Tensor, grad_x: Tensor, /) -> None:
+    """grad_x = out * (grad - sum(out * grad)) along each row.
+
+    Parameters
+    ----------
+    out : float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned
+        What softmax gave.
+    grad : float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned
+        Gradient of ``out``.
+    grad_x : float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned
+        Output: gradient of softmax's input; may be the same memory as ``grad``.
 
     Variant        dtype     columns
     -------------  --------  -------

@@ -42,7 +42,7 @@ A `@cute.jit` function alone says not what it is to be compiled for. Declare tha
         "{module!r} cannot be the name of a generated module: the generated package keeps it for itself",
         "rename the file or its folder, or declare its kernels in another file",
         "Names that begin with an underscore are the generated package's own, and so are config, include, "
-        "kwargs, lib and runtime; torch and jax are reserved for what it may have one day.",
+        "kwargs, lib and runtime; torch and jax are for the modules of frameworks.",
     ),
     "CS210": Entry(
         "{subject}: {reason}",

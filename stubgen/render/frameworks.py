@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from stubgen import frameworks
@@ -305,9 +305,8 @@ def _pure_signature(name: str, made: Functional, array: str) -> str:
     return call_like(f"def {name}", items, f" -> {result}:")
 
 
-def _pure_body(made: Functional, make: object) -> str:
-    assert callable(make)
-    expressions = [str(make(output, made)) for output in made.outputs]
+def _pure_body(made: Functional, make: Callable[[Output, Functional], str]) -> str:
+    expressions = [make(output, made) for output in made.outputs]
     if len(expressions) == 1:
         return f"    return {expressions[0]}"
     if not expressions:

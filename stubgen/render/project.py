@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stubgen import elf
 from stubgen.model import HostCode, Library
-from stubgen.render.requirements import requirements
+from stubgen.render.requirements import extras, requirements
 from stubgen.render.templates import fill
 
 _OLDEST_GLIBC = "2.17"
@@ -27,6 +27,7 @@ def project_files(library: Library, host: HostCode) -> dict[str, str]:
             package=library.package,
             version=library.version,
             requirements=requirements(library),
+            extras=extras(library),
             left_out=left_out_of_wheels(library),
         ),
         "hatch_build.py": fill("hatch_build.py.j2", tag=wheel_tag(host)),

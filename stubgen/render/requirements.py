@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from stubgen.model import Library
+from stubgen.model import Framework, Library
 
 
 def requirements(library: Library) -> tuple[str, ...]:
     """Give all that pip has to install."""
     shared = library.shared_runtime
     return (tvm_ffi_requirement(library), *([shared.requirement] if shared else []))
+
+
+_OF_FRAMEWORKS: dict[Framework, tuple[str, ...]] = {
+    "torch": ("torch>=2.6",),
+    "jax": ("jax>=0.7.2", "jax-tvm-ffi>=0.1.3,<0.2"),
+}
+
+
+def extras(library: Library) -> dict[Framework, tuple[str, ...]]:
+    """Give what the modules of frameworks need, by framework."""
+    return {name: _OF_FRAMEWORKS[name] for name in library.frameworks}
 
 
 def tvm_ffi_requirement(library: Library) -> str:

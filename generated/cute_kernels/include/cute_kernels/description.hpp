@@ -1467,6 +1467,96 @@ inline constexpr Parameter parameters[] = {
 inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
 }
 
+namespace softmax_backward__float32_1024 {
+inline constexpr Extent shape0[] = {{dynamic, "rows", 1}, {1024, {}, 1}};
+inline constexpr Extent strides0[] = {{1024, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape1[] = {{dynamic, "rows", 1}, {1024, {}, 1}};
+inline constexpr Extent strides1[] = {{1024, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape2[] = {{dynamic, "rows", 1}, {1024, {}, 1}};
+inline constexpr Extent strides2[] = {{1024, {}, 1}, {1, {}, 1}};
+inline constexpr Parameter parameters[] = {
+    {"out", Kind::tensor, "float32", {shape0, 2}, {strides0, 2}, "cuda", 16},
+    {"grad", Kind::tensor, "float32", {shape1, 2}, {strides1, 2}, "cuda", 16},
+    {"grad_x", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 16},
+};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
+}
+
+namespace softmax_backward__float32_4096 {
+inline constexpr Extent shape0[] = {{dynamic, "rows", 1}, {4096, {}, 1}};
+inline constexpr Extent strides0[] = {{4096, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape1[] = {{dynamic, "rows", 1}, {4096, {}, 1}};
+inline constexpr Extent strides1[] = {{4096, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape2[] = {{dynamic, "rows", 1}, {4096, {}, 1}};
+inline constexpr Extent strides2[] = {{4096, {}, 1}, {1, {}, 1}};
+inline constexpr Parameter parameters[] = {
+    {"out", Kind::tensor, "float32", {shape0, 2}, {strides0, 2}, "cuda", 16},
+    {"grad", Kind::tensor, "float32", {shape1, 2}, {strides1, 2}, "cuda", 16},
+    {"grad_x", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 16},
+};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
+}
+
+namespace softmax_backward__float32_8192 {
+inline constexpr Extent shape0[] = {{dynamic, "rows", 1}, {8192, {}, 1}};
+inline constexpr Extent strides0[] = {{8192, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape1[] = {{dynamic, "rows", 1}, {8192, {}, 1}};
+inline constexpr Extent strides1[] = {{8192, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape2[] = {{dynamic, "rows", 1}, {8192, {}, 1}};
+inline constexpr Extent strides2[] = {{8192, {}, 1}, {1, {}, 1}};
+inline constexpr Parameter parameters[] = {
+    {"out", Kind::tensor, "float32", {shape0, 2}, {strides0, 2}, "cuda", 16},
+    {"grad", Kind::tensor, "float32", {shape1, 2}, {strides1, 2}, "cuda", 16},
+    {"grad_x", Kind::tensor, "float32", {shape2, 2}, {strides2, 2}, "cuda", 16},
+};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
+}
+
+namespace softmax_backward__bfloat16_1024 {
+inline constexpr Extent shape0[] = {{dynamic, "rows", 1}, {1024, {}, 1}};
+inline constexpr Extent strides0[] = {{1024, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape1[] = {{dynamic, "rows", 1}, {1024, {}, 1}};
+inline constexpr Extent strides1[] = {{1024, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape2[] = {{dynamic, "rows", 1}, {1024, {}, 1}};
+inline constexpr Extent strides2[] = {{1024, {}, 1}, {1, {}, 1}};
+inline constexpr Parameter parameters[] = {
+    {"out", Kind::tensor, "bfloat16", {shape0, 2}, {strides0, 2}, "cuda", 16},
+    {"grad", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
+    {"grad_x", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 16},
+};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
+}
+
+namespace softmax_backward__bfloat16_4096 {
+inline constexpr Extent shape0[] = {{dynamic, "rows", 1}, {4096, {}, 1}};
+inline constexpr Extent strides0[] = {{4096, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape1[] = {{dynamic, "rows", 1}, {4096, {}, 1}};
+inline constexpr Extent strides1[] = {{4096, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape2[] = {{dynamic, "rows", 1}, {4096, {}, 1}};
+inline constexpr Extent strides2[] = {{4096, {}, 1}, {1, {}, 1}};
+inline constexpr Parameter parameters[] = {
+    {"out", Kind::tensor, "bfloat16", {shape0, 2}, {strides0, 2}, "cuda", 16},
+    {"grad", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
+    {"grad_x", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 16},
+};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
+}
+
+namespace softmax_backward__bfloat16_8192 {
+inline constexpr Extent shape0[] = {{dynamic, "rows", 1}, {8192, {}, 1}};
+inline constexpr Extent strides0[] = {{8192, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape1[] = {{dynamic, "rows", 1}, {8192, {}, 1}};
+inline constexpr Extent strides1[] = {{8192, {}, 1}, {1, {}, 1}};
+inline constexpr Extent shape2[] = {{dynamic, "rows", 1}, {8192, {}, 1}};
+inline constexpr Extent strides2[] = {{8192, {}, 1}, {1, {}, 1}};
+inline constexpr Parameter parameters[] = {
+    {"out", Kind::tensor, "bfloat16", {shape0, 2}, {strides0, 2}, "cuda", 16},
+    {"grad", Kind::tensor, "bfloat16", {shape1, 2}, {strides1, 2}, "cuda", 16},
+    {"grad_x", Kind::tensor, "bfloat16", {shape2, 2}, {strides2, 2}, "cuda", 16},
+};
+inline constexpr std::string_view archs[] = {"sm_80", "sm_90a", "sm_100a"};
+}
+
 inline constexpr Kernel attention_variants[] = {
     {"float16_64_false_false", {attention__float16_64_false_false::parameters, 6}, {attention__float16_64_false_false::archs, 3}},
     {"float16_64_false_true", {attention__float16_64_false_true::parameters, 6}, {attention__float16_64_false_true::archs, 3}},
@@ -1554,6 +1644,15 @@ inline constexpr Kernel softmax_variants[] = {
     {"bfloat16_8192", {softmax__bfloat16_8192::parameters, 2}, {softmax__bfloat16_8192::archs, 3}},
 };
 
+inline constexpr Kernel softmax_backward_variants[] = {
+    {"float32_1024", {softmax_backward__float32_1024::parameters, 3}, {softmax_backward__float32_1024::archs, 3}},
+    {"float32_4096", {softmax_backward__float32_4096::parameters, 3}, {softmax_backward__float32_4096::archs, 3}},
+    {"float32_8192", {softmax_backward__float32_8192::parameters, 3}, {softmax_backward__float32_8192::archs, 3}},
+    {"bfloat16_1024", {softmax_backward__bfloat16_1024::parameters, 3}, {softmax_backward__bfloat16_1024::archs, 3}},
+    {"bfloat16_4096", {softmax_backward__bfloat16_4096::parameters, 3}, {softmax_backward__bfloat16_4096::archs, 3}},
+    {"bfloat16_8192", {softmax_backward__bfloat16_8192::parameters, 3}, {softmax_backward__bfloat16_8192::archs, 3}},
+};
+
 }  // namespace detail
 
 inline constexpr Kernel built_for = {"built_for", {detail::built_for::parameters, 1}, {detail::built_for::archs, 3}};
@@ -1629,5 +1728,7 @@ inline constexpr Family host_activate = {"host_activate", {detail::host_activate
 inline constexpr Family rmsnorm = {"rmsnorm", {detail::rmsnorm_variants, 6}};
 
 inline constexpr Family softmax = {"softmax", {detail::softmax_variants, 6}};
+
+inline constexpr Family softmax_backward = {"softmax_backward", {detail::softmax_backward_variants, 6}};
 
 }  // namespace cute_kernels::description

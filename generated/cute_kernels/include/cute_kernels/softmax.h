@@ -27,6 +27,19 @@ int __tvm_ffi_cute_kernels__softmax__float32_8192(void*, const TVMFFIAny*, int32
 int __tvm_ffi_cute_kernels__softmax__bfloat16_1024(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__bfloat16_4096(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__bfloat16_8192(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__float32_1024(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__float32_4096(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__float32_8192(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_1024(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_4096(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192(
+    void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 #ifdef __cplusplus
 }
 #endif
@@ -138,4 +151,177 @@ static inline int cute_kernels_softmax__bfloat16_4096(const DLTensor* x, const D
 static inline int cute_kernels_softmax__bfloat16_8192(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
   return cute_kernels__call(__tvm_ffi_cute_kernels__softmax__bfloat16_8192, ffi_arguments, 2);
+}
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned. What
+///               softmax gave.
+/// @param grad   float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned.
+///               Gradient of `out`.
+/// @param grad_x float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned.
+///               Output: gradient of softmax's input; may be the same memory as `grad`.
+///
+/// @verbatim
+/// Variant        dtype     columns
+/// -------------  --------  -------
+/// float32_1024   float32   1024
+/// float32_4096   float32   4096
+/// float32_8192   float32   8192
+/// bfloat16_1024  bfloat16  1024
+/// bfloat16_4096  bfloat16  4096
+/// bfloat16_8192  bfloat16  8192
+/// @endverbatim
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax_backward(
+    const DLTensor* out,
+    const DLTensor* grad,
+    const DLTensor* grad_x) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(grad),
+      cute_kernels__tensor(grad_x),
+  };
+  return cute_kernels__call(__tvm_ffi_cute_kernels__softmax_backward, ffi_arguments, 3);
+}
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    float32, shape (rows, 1024), CUDA, 16-byte aligned. What softmax gave.
+/// @param grad   float32, shape (rows, 1024), CUDA, 16-byte aligned. Gradient of `out`.
+/// @param grad_x float32, shape (rows, 1024), CUDA, 16-byte aligned. Output: gradient of softmax's
+///               input; may be the same memory as `grad`.
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax_backward__float32_1024(
+    const DLTensor* out,
+    const DLTensor* grad,
+    const DLTensor* grad_x) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(grad),
+      cute_kernels__tensor(grad_x),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__softmax_backward__float32_1024, ffi_arguments, 3);
+}
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    float32, shape (rows, 4096), CUDA, 16-byte aligned. What softmax gave.
+/// @param grad   float32, shape (rows, 4096), CUDA, 16-byte aligned. Gradient of `out`.
+/// @param grad_x float32, shape (rows, 4096), CUDA, 16-byte aligned. Output: gradient of softmax's
+///               input; may be the same memory as `grad`.
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax_backward__float32_4096(
+    const DLTensor* out,
+    const DLTensor* grad,
+    const DLTensor* grad_x) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(grad),
+      cute_kernels__tensor(grad_x),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__softmax_backward__float32_4096, ffi_arguments, 3);
+}
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    float32, shape (rows, 8192), CUDA, 16-byte aligned. What softmax gave.
+/// @param grad   float32, shape (rows, 8192), CUDA, 16-byte aligned. Gradient of `out`.
+/// @param grad_x float32, shape (rows, 8192), CUDA, 16-byte aligned. Output: gradient of softmax's
+///               input; may be the same memory as `grad`.
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax_backward__float32_8192(
+    const DLTensor* out,
+    const DLTensor* grad,
+    const DLTensor* grad_x) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(grad),
+      cute_kernels__tensor(grad_x),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__softmax_backward__float32_8192, ffi_arguments, 3);
+}
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    bfloat16, shape (rows, 1024), CUDA, 16-byte aligned. What softmax gave.
+/// @param grad   bfloat16, shape (rows, 1024), CUDA, 16-byte aligned. Gradient of `out`.
+/// @param grad_x bfloat16, shape (rows, 1024), CUDA, 16-byte aligned. Output: gradient of softmax's
+///               input; may be the same memory as `grad`.
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax_backward__bfloat16_1024(
+    const DLTensor* out,
+    const DLTensor* grad,
+    const DLTensor* grad_x) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(grad),
+      cute_kernels__tensor(grad_x),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__softmax_backward__bfloat16_1024, ffi_arguments, 3);
+}
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    bfloat16, shape (rows, 4096), CUDA, 16-byte aligned. What softmax gave.
+/// @param grad   bfloat16, shape (rows, 4096), CUDA, 16-byte aligned. Gradient of `out`.
+/// @param grad_x bfloat16, shape (rows, 4096), CUDA, 16-byte aligned. Output: gradient of softmax's
+///               input; may be the same memory as `grad`.
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax_backward__bfloat16_4096(
+    const DLTensor* out,
+    const DLTensor* grad,
+    const DLTensor* grad_x) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(grad),
+      cute_kernels__tensor(grad_x),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__softmax_backward__bfloat16_4096, ffi_arguments, 3);
+}
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    bfloat16, shape (rows, 8192), CUDA, 16-byte aligned. What softmax gave.
+/// @param grad   bfloat16, shape (rows, 8192), CUDA, 16-byte aligned. Gradient of `out`.
+/// @param grad_x bfloat16, shape (rows, 8192), CUDA, 16-byte aligned. Output: gradient of softmax's
+///               input; may be the same memory as `grad`.
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+static inline int cute_kernels_softmax_backward__bfloat16_8192(
+    const DLTensor* out,
+    const DLTensor* grad,
+    const DLTensor* grad_x) {
+  const TVMFFIAny ffi_arguments[] = {
+      cute_kernels__tensor(out),
+      cute_kernels__tensor(grad),
+      cute_kernels__tensor(grad_x),
+  };
+  return cute_kernels__call(
+      __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192, ffi_arguments, 3);
 }

@@ -31,6 +31,19 @@ int __tvm_ffi_cute_kernels__softmax__bfloat16_4096(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__bfloat16_8192(
     void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__float32_1024(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__float32_4096(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__float32_8192(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_1024(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_4096(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
+int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192(
+    void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
@@ -102,5 +115,107 @@ inline void bfloat16_8192(const tvm::ffi::TensorView& x, const tvm::ffi::TensorV
 }
 
 }  // namespace softmax_variants
+
+/// grad_x = out * (grad - sum(out * grad)) along each row.
+///
+/// @param out    float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned. What
+///               softmax gave.
+/// @param grad   float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned.
+///               Gradient of `out`.
+/// @param grad_x float32 | bfloat16, shape (rows, 1024 | 4096 | 8192), CUDA, 16-byte aligned.
+///               Output: gradient of softmax's input; may be the same memory as `grad`.
+///
+/// @verbatim
+/// Variant        dtype     columns
+/// -------------  --------  -------
+/// float32_1024   float32   1024
+/// float32_4096   float32   4096
+/// float32_8192   float32   8192
+/// bfloat16_1024  bfloat16  1024
+/// bfloat16_4096  bfloat16  4096
+/// bfloat16_8192  bfloat16  8192
+/// @endverbatim
+///
+/// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
+/// Built for sm_80, sm_90a, sm_100a.
+/// Source: kernels/softmax.py
+inline void softmax_backward(
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& grad,
+    const tvm::ffi::TensorView& grad_x) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax_backward, out, grad, grad_x);
+}
+
+/// The variants of softmax_backward.
+namespace softmax_backward_variants {
+
+/// The variant of softmax_backward with dtype=float32, columns=1024, taking out: float32, shape
+/// (rows, 1024), CUDA, 16-byte aligned; grad: float32, shape (rows, 1024), CUDA, 16-byte aligned;
+/// grad_x: float32, shape (rows, 1024), CUDA, 16-byte aligned.
+inline void float32_1024(
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& grad,
+    const tvm::ffi::TensorView& grad_x) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax_backward__float32_1024, out, grad, grad_x);
+}
+
+/// The variant of softmax_backward with dtype=float32, columns=4096, taking out: float32, shape
+/// (rows, 4096), CUDA, 16-byte aligned; grad: float32, shape (rows, 4096), CUDA, 16-byte aligned;
+/// grad_x: float32, shape (rows, 4096), CUDA, 16-byte aligned.
+inline void float32_4096(
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& grad,
+    const tvm::ffi::TensorView& grad_x) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax_backward__float32_4096, out, grad, grad_x);
+}
+
+/// The variant of softmax_backward with dtype=float32, columns=8192, taking out: float32, shape
+/// (rows, 8192), CUDA, 16-byte aligned; grad: float32, shape (rows, 8192), CUDA, 16-byte aligned;
+/// grad_x: float32, shape (rows, 8192), CUDA, 16-byte aligned.
+inline void float32_8192(
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& grad,
+    const tvm::ffi::TensorView& grad_x) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax_backward__float32_8192, out, grad, grad_x);
+}
+
+/// The variant of softmax_backward with dtype=bfloat16, columns=1024, taking out: bfloat16, shape
+/// (rows, 1024), CUDA, 16-byte aligned; grad: bfloat16, shape (rows, 1024), CUDA, 16-byte aligned;
+/// grad_x: bfloat16, shape (rows, 1024), CUDA, 16-byte aligned.
+inline void bfloat16_1024(
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& grad,
+    const tvm::ffi::TensorView& grad_x) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_1024, out, grad, grad_x);
+}
+
+/// The variant of softmax_backward with dtype=bfloat16, columns=4096, taking out: bfloat16, shape
+/// (rows, 4096), CUDA, 16-byte aligned; grad: bfloat16, shape (rows, 4096), CUDA, 16-byte aligned;
+/// grad_x: bfloat16, shape (rows, 4096), CUDA, 16-byte aligned.
+inline void bfloat16_4096(
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& grad,
+    const tvm::ffi::TensorView& grad_x) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_4096, out, grad, grad_x);
+}
+
+/// The variant of softmax_backward with dtype=bfloat16, columns=8192, taking out: bfloat16, shape
+/// (rows, 8192), CUDA, 16-byte aligned; grad: bfloat16, shape (rows, 8192), CUDA, 16-byte aligned;
+/// grad_x: bfloat16, shape (rows, 8192), CUDA, 16-byte aligned.
+inline void bfloat16_8192(
+    const tvm::ffi::TensorView& out,
+    const tvm::ffi::TensorView& grad,
+    const tvm::ffi::TensorView& grad_x) {
+  tvm::ffi::Function::InvokeExternC(
+      nullptr, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192, out, grad, grad_x);
+}
+
+}  // namespace softmax_backward_variants
 
 }  // namespace cute_kernels

@@ -1,0 +1,124 @@
+"""The module for JAX, called for real on the CPU: compiled and not, with and without aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax", reason="jax-tvm-ffi needs Python 3.11")
+import jax.numpy as jnp  # noqa: E402  (after the check for jax)
+
+pytestmark = pytest.mark.xdist_group("jax")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _double_precision() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def module(framed: Path) -> ModuleType:
+    import framed.jax
+
+    return framed.jax
+
+
+def vector(*values: float, dtype: Any = jnp.float32) -> Any:
+    return jnp.asarray(values, dtype=dtype)
+
+
+@pytest.fixture(params=["eager", "jit"])
+def run(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Call a function of arrays, compiled or not."""
+    return lambda function, *arrays: (jax.jit(function) if request.param == "jit" else function)(*arrays)
+
+
+def test_the_package_alone_imports_no_jax(run_apart: Callable[[str], str]) -> None:
+    assert run_apart("import framed, sys; print('jax' in sys.modules)") == "False"
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_outputs_are_made_by_their_declaration(module: ModuleType, run: Any, dtype: Any) -> None:
+    x, y = vector(1, 2, 3, dtype=dtype), vector(5, 7, 11, dtype=dtype)
+    made = run(lambda x, y: module.axpby(2.0, x, beta=3, y=y) + 1, x, y)
+    assert (made.dtype, made.tolist()) == (dtype, [18.0, 26.0, 40.0])
+    twos = run(module.twos, jnp.zeros((5, 3), jnp.float32))
+    assert (twos.dtype, twos.tolist()) == (jnp.int32, [[2, 2]] * 5)
+
+
+def test_several_outputs_come_as_a_tuple(module: ModuleType, run: Any) -> None:
+    x, y = vector(1, 2), vector(3, 4)
+    grad_x, grad_y = run(lambda x, y: module.product_backward(x, y, 2, vector(10, 100)), x, y)
+    assert grad_x.tolist() == [90.0, 1600.0]
+    assert grad_y.tolist() == [60.0, 1600.0]
+
+
+def test_what_a_kernel_changes_is_returned_and_the_input_kept(module: ModuleType, run: Any) -> None:
+    x = vector(1, 2)
+    assert run(lambda x: module.scale(x, 0.5), x).tolist() == [0.5, 1.0]
+    assert run(module.scale, x).tolist() == [2.0, 4.0], "the default of the kernel's author"
+    out, total = run(module.cumulate, x, vector(10, 20))
+    assert (out.tolist(), total.tolist()) == ([11.0, 22.0], [11.0, 22.0])
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_a_donated_input_is_changed_in_place(module: ModuleType) -> None:
+    x = jnp.arange(1024, dtype=jnp.float32) + 0
+    address = x.unsafe_buffer_pointer()
+    made = jax.jit(module.scale, donate_argnums=0, static_argnums=1)(x, 3.0)
+    assert made.unsafe_buffer_pointer() == address
+    assert x.is_deleted()
+    assert made.tolist() == [3.0 * i for i in range(1024)]
+
+
+@pytest.mark.parametrize("count", [3, -(2**40), np.int32(7)])
+def test_numbers_and_bools_arrive(module: ModuleType, run: Any, count: Any) -> None:
+    for flag in (True, False):
+        made = run(lambda out, flag=flag: module.fill(out, flag, count, 0.5), jnp.zeros(3))
+        assert made.tolist() == [float(flag), float(count), 0.5]
+
+
+@pytest.mark.parametrize("kind", ["identity", "relu", "negate"])
+def test_strings_and_absent_arrays_choose_a_variant(module: ModuleType, run: Any, kind: str) -> None:
+    x, bias = vector(-1, 2), vector(10, 20)
+    want = {"identity": [-1.0, 2.0], "relu": [0.0, 2.0], "negate": [1.0, -2.0]}[kind]
+    bare, biased = run(
+        lambda x, bias: (module.activated(x, kind, None), module.activated(x, kind, bias=bias)), x, bias
+    )
+    assert bare.tolist() == want
+    assert biased.tolist() == [want[0] + 10, want[1] + 20]
+
+
+def test_callers_choose_a_dtype_where_the_inputs_leave_a_choice(module: ModuleType, run: Any) -> None:
+    x = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
+    usual, wide = run(lambda x: (module.row_sums(x), module.row_sums(x, out_dtype=jnp.float64)), x)
+    assert (usual.dtype, wide.dtype) == (jnp.float32, jnp.float64)
+    assert usual.tolist() == wide.tolist() == [3.0, 12.0]
+
+
+def test_vmap_calls_one_after_the_other(module: ModuleType) -> None:
+    x = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
+    assert jax.vmap(lambda x: module.axpby(2.0, x, 1.0, x))(x).tolist() == (3 * x).tolist()
+
+
+def test_wrong_calls_say_what_is_wrong(module: ModuleType, run: Any) -> None:
+    x = vector(1, 2)
+    with pytest.raises(Exception, match=r"Mismatched Tensor on argument #3 when calling: `axpby\("):
+        run(lambda x: module.axpby(1.0, x, 1.0, x.astype(jnp.float64)), x).block_until_ready()
+    with pytest.raises(Exception, match="No variant accepts"):
+        run(lambda x: module.activated(x, "tanh", None), x).block_until_ready()
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        run(lambda x: module.axpby(1.0, x, 1.0), x)
+    with pytest.raises(TypeError, match="alpha is a part of what is compiled"):
+        jax.jit(lambda alpha, x: module.axpby(alpha, x, 1.0, x))(2.0, x)
+
+
+def test_what_jax_cannot_pass_is_left_out_and_named(module: ModuleType) -> None:
+    assert not {"at_pointer", "of_pair"} & {*dir(module)}
+    assert "at_pointer  p is a pointer\nof_pair     pair is a tuple\n" in str(module.__doc__)
