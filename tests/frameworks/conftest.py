@@ -24,7 +24,7 @@ frameworks = ["torch", "jax"]
 
 
 @pytest.fixture(scope="session")
-def framed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def framed_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output folder; the package can be imported."""
     shared = tmp_path_factory.getbasetemp()
     if shared.name.startswith("popen-"):  # a worker of pytest-xdist
@@ -43,13 +43,13 @@ def framed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def run_apart(framed: Path) -> Callable[[str], str]:
+def run_apart(framed_output: Path) -> Callable[[str], str]:
     """Run Python code in a process of its own that can import the package, and give what it prints."""
 
     def run(code: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(framed)},
+            env={**os.environ, "PYTHONPATH": str(framed_output)},
             capture_output=True,
             text=True,
             timeout=120,

@@ -23,7 +23,7 @@ def _double_precision() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def module(framed: Path) -> ModuleType:
+def module(framed_output: Path) -> ModuleType:
     import framed.jax
 
     return framed.jax
