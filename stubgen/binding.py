@@ -33,8 +33,7 @@ def bound_modules(
     for module in modules:
         compiled = classes.with_own_names([item.compiled for item in built[module.name]])
         kernels = tuple(
-            _kernel(module.name, own, item.archs)
-            for own, item in zip(compiled, built[module.name], strict=True)
+            _kernel(module.name, own, item) for own, item in zip(compiled, built[module.name], strict=True)
         )
         if kernels:
             records = _records(compiled)
@@ -43,7 +42,7 @@ def bound_modules(
     return tuple(found)
 
 
-def _kernel(module: str, compiled: Compiled, archs: tuple[str, ...]) -> Kernel:
+def _kernel(module: str, compiled: Compiled, built: Built) -> Kernel:
     bound = signatures.bind(compiled.author, compiled.arguments)
     return Kernel(
         name=compiled.name,
@@ -55,7 +54,7 @@ def _kernel(module: str, compiled: Compiled, archs: tuple[str, ...]) -> Kernel:
         source=compiled.source,
         frozen=bound.frozen,
         env_streams=bound.env_streams,
-        archs=archs,
+        archs=built.archs,
         options=compiled.options,
         variant=compiled.variant,
         effects=built.effects,

@@ -78,6 +78,8 @@ def show_function(function: FunctionDescription, console: Console) -> None:
     console.print(
         _table(["parameter", "type", ""], [[p.name, p.type, p.accepts] for p in function.parameters])
     )
+    for line in _effects(function):
+        console.print(f"\n{line}", markup=False)
     if not function.variants:
         console.print(f"\nbuilt for {', '.join(function.archs) or 'the host only'}", markup=False)
         return
@@ -96,6 +98,15 @@ def show_function(function: FunctionDescription, console: Console) -> None:
         console.print(_table(axes, [list(gap.values()) for gap in shown]))
         if len(function.gaps) > len(shown):
             console.print(f"and {len(function.gaps) - len(shown)} more (--json lists all)", markup=False)
+
+
+def _effects(function: FunctionDescription) -> list[str]:
+    """Tell what a declaration says of effects, in a line."""
+    effects = function.effects
+    facts = [f"writes to {', '.join(effects.mutates)}"] if effects.mutates else []
+    facts += [f"makes and returns {', '.join(effects.returns)} if asked to"] if effects.returns else []
+    facts += [f"has its gradient from {effects.backward.function}"] if effects.backward else []
+    return ["; ".join(facts)] if facts else []
 
 
 def show_difference(found: Difference, console: Console) -> None:

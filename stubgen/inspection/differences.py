@@ -9,15 +9,16 @@ import msgspec
 
 from stubgen import archs, dispatch
 from stubgen.dispatch.constraints import Pattern, pattern
-from stubgen.model import ChoiceSlot, Family, Kernel, Library, Module, Parameter, Record, Slot
+from stubgen.model import ChoiceSlot, Family, Framework, Kernel, Library, Module, Parameter, Record, Slot
 from stubgen.render import documentation, python_types
 from stubgen.render.cpp_types import is_hidden
 
-Surface: TypeAlias = Literal["Python", "keywords", "C", "C++"]
-"""Who sees a change: callers by position, callers by keyword, and those of the two headers."""
+Surface: TypeAlias = Literal["Python", "keywords", "C", "C++", "PyTorch", "JAX"]
+"""Who sees a change: callers by position, callers by keyword, those of the two headers, and of frameworks."""
 
 EVERYONE: tuple[Surface, ...] = ("Python", "keywords", "C", "C++")
 _HEADERS: tuple[Surface, ...] = ("C", "C++")
+_FRAMEWORKS: dict[Framework, Surface] = {"torch": "PyTorch", "jax": "JAX"}
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -54,6 +55,7 @@ def difference(old: Library, new: Library) -> Difference:
             changes.append(Change(name, "was added", breaking=False))
         else:
             changes += _Comparison(name, *before[name], *after[name]).changes()
+            changes += _effects(name, before[name][0], after[name][0], old, new)
     changes += _records(old, new)
     return Difference(tuple(sorted(changes, key=lambda c: (not c.breaking, c.function, c.what))))
 
@@ -61,6 +63,11 @@ def difference(old: Library, new: Library) -> Difference:
 def _package(old: Library, new: Library) -> Iterator[Change]:
     if old.package != new.package:
         yield Change(old.package, f"is called {new.package} now", breaking=True)
+    for framework, surface in _FRAMEWORKS.items():
+        if framework in old.frameworks and framework not in new.frameworks:
+            yield Change(new.package, f"has no module for {surface} any more", True, (surface,))
+        elif framework in new.frameworks and framework not in old.frameworks:
+            yield Change(new.package, f"has a module for {surface}", False, (surface,))
 
 
 def _functions(library: Library) -> dict[str, tuple[Kernel | Family, Module]]:
@@ -195,6 +202,26 @@ class _Comparison:
         if gained := sorted(new - old):
             what = f"has {'a ' if len(gained) == 1 else ''}{_counted_variants(gained)}"
             yield self._changed(what, breaking=False, surfaces=("Python", "C++"))
+
+
+def _effects(
+    name: str, before: Kernel | Family, after: Kernel | Family, old: Library, new: Library
+) -> Iterator[Change]:
+    """Compare what functions of frameworks return and change, where both libraries have them."""
+    surfaces = tuple(s for f, s in _FRAMEWORKS.items() if f in old.frameworks and f in new.frameworks)
+    if not surfaces:
+        return
+    for verb, was, now in (
+        ("writes to", before.effects.mutates, after.effects.mutates),
+        ("returns", before.effects.returns, after.effects.returns),
+    ):
+        if was != now:
+            told = f"{verb} {', '.join(now) or 'nothing'}, not {', '.join(was) or 'nothing'}"
+            yield Change(name, told, breaking=True, surfaces=surfaces)
+    if before.effects.backward != after.effects.backward:
+        gradient = after.effects.backward
+        told = f"has its gradient from {gradient.function}" if gradient else "has no gradient any more"
+        yield Change(name, told, breaking=gradient is None, surfaces=surfaces)
 
 
 class _Accepted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stubgen import dispatch
+from stubgen.effects import Effects
 from stubgen.model import (
     Default,
     Family,
@@ -59,6 +60,8 @@ class FunctionDescription(msgspec.Struct, frozen=True):
     """Combinations of a family's axes that no variant is built for."""
     arch_gaps: dict[str, tuple[str, ...]] = {}
     """Of the variants that not all of the family's architectures have, those they lack."""
+    effects: Effects = Effects()
+    """What it writes to, returns, and is differentiated by, as far as its declaration says so."""
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -104,6 +107,7 @@ def describe_function(function: Kernel | Family, module: Module) -> FunctionDesc
             for kernel in variants
             if kernel.variant and (lacking := tuple(a for a in function.archs if a not in kernel.archs))
         },
+        effects=function.effects,
     )
 
 
