@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("call_cost", "compile_time", "dispatch", "import_time", "native_call", "scale")
+BENCHMARKS = ("call_cost", "compile_time", "dispatch", "frameworks", "import_time", "native_call", "scale")
 ON_A_GPU = ("first_result", "gpu_calls", "throughput")
 
 

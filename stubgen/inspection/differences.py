@@ -208,7 +208,9 @@ def _effects(
     name: str, before: Kernel | Family, after: Kernel | Family, old: Library, new: Library
 ) -> Iterator[Change]:
     """Compare what functions of frameworks return and change, where both libraries have them."""
-    surfaces = tuple(s for f, s in _FRAMEWORKS.items() if f in old.frameworks and f in new.frameworks)
+    surfaces: tuple[Surface, ...] = tuple(
+        surface for f, surface in _FRAMEWORKS.items() if f in old.frameworks and f in new.frameworks
+    )
     if not surfaces:
         return
     for verb, was, now in (

@@ -222,7 +222,7 @@ def gemm(
     bfloat16_float32_relu_k   bfloat16  float32   relu        k
     bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 
-    Sizes: k, s0 and s1 are multiples of 8.
+    Sizes: k, s0 and s1 are multiples of 8; n and s2 are multiples of 8 in some variants.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/gemm.py
