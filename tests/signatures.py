@@ -72,7 +72,8 @@ def read_runtime(output: Path, package: str) -> dict[str, Any]:
 def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.FunctionDef]:
     """Give the functions of stubs by name; families too, and their variants as ``name.variants['key']``."""
     found: dict[str, ast.FunctionDef] = {}
-    inside = (file for file in folder.rglob(files) if "kwargs" not in file.relative_to(folder).parts)
+    others = {"kwargs", "torch", "jax"}
+    inside = (file for file in folder.rglob(files) if not others & {*file.relative_to(folder).parts})
     for file in sorted(file for file in inside if file.name != "__init__.pyi"):  # which has no kernels
         body = ast.parse(file.read_text()).body
         found |= _functions(body)

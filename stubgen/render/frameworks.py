@@ -36,6 +36,8 @@ class _Shown:
     signature: str
     doc: str
     body: str = ""
+    before: str = ""
+    """What has to be defined before it."""
 
 
 def framework_packages(library: Library) -> dict[str, str]:
@@ -179,15 +181,17 @@ def _operator(module: Module, function: Function) -> _Shown:
 def _torch_functional(module: Module, function: Function, made: Functional, library: Library) -> _Shown:
     schema = _schema(made.parameters, made.changed, returned=len(made.outputs), choices=made.choices)
     arguments = [f'"{function.name}"', f'"{schema}"', repr(made.order)]
-    backward = function.effects.backward
-    if backward is not None:
-        arguments.append(f"gradients={_gradients(function, made, library)}")
+    before = ""
+    if function.effects.backward is not None:
+        before, gradients = _gradients(function, made, library)
+        arguments.append(f"gradients={gradients}")
     return _Shown(
         function.name,
         call_like("@_functional", arguments, ""),
         _pure_signature(function.name, made, "Tensor"),
         _function_doc(module, function, made),
         _pure_body(made, _torch_empty),
+        before,
     )
 
 
@@ -218,8 +222,8 @@ def _schema_type(slot: Slot, alias: str) -> str:
     return kind + optional
 
 
-def _gradients(function: Function, made: Functional, library: Library) -> str:
-    """Give how gradients are computed: names of outputs and inputs, and the call of the other function."""
+def _gradients(function: Function, made: Functional, library: Library) -> tuple[str, str]:
+    """Show a function that computes gradients, and the argument that names it, the outputs and the inputs."""
     backward = function.effects.backward
     assert backward is not None
     other_module, other = next(
@@ -228,13 +232,17 @@ def _gradients(function: Function, made: Functional, library: Library) -> str:
     target = functional.functional(other, other_module)
     takes = {taker: f"grad_{output}" for output, taker in backward.grads.items()}
     passed = {p.name: takes.get(p.name, p.name) for p in target.parameters}
+    types = {passed[p.name]: python_types.type_of(p.slot, records=False) for p in target.parameters}
+    result = "Tensor" if len(target.outputs) == 1 else f"tuple[{', '.join(['Tensor'] * len(target.outputs))}]"
+    name = f"_{function.name}_gradients"
+    head = call_like(f"def {name}", [f"{p}: {kind}" for p, kind in types.items()], f" -> {result}:")
+    call = call_like(f"return {other.name}", [f"{p}={value}" for p, value in passed.items()], "")
+    doc = f'    """Give the gradients of {function.name}."""'
     given = {gradient: name for name, gradient in backward.gives.items()}
     inputs = tuple(given.get(output.name) for output in target.outputs)
     outputs = tuple(output.name for output in made.outputs)
-    call = ", ".join(f"{name}={value}" for name, value in passed.items())
-    head = ", ".join(dict.fromkeys(passed.values()))
-    parts = [repr(outputs), repr(inputs), f"lambda {head}: {other.name}({call})"]
-    return textwrap.indent(call_like("    ", [part.replace("'", '"') for part in parts], ""), _INDENT).strip()
+    names = [str(part).replace("'", '"') for part in (outputs, inputs)]
+    return f"{head}\n{doc}\n{textwrap.indent(call, _INDENT)}", f"({', '.join([*names, name])})"
 
 
 def _torch_empty(output: Output, made: Functional) -> str:
@@ -283,7 +291,7 @@ def _jax_shape(output: Output, made: Functional) -> str:
         text = f"{dtype.parameter}.dtype"
         if output.chosen_by:
             text = f"{output.chosen_by} or {text}"
-    return f"_Made({_shape(output, made)}, {text})"
+    return f"_shaped({_shape(output, made)}, {text})"
 
 
 _JAX_DTYPES = {"bool": "bool_"}
@@ -310,7 +318,7 @@ def _pure_body(made: Functional, make: Callable[[Output, Functional], str]) -> s
     if len(expressions) == 1:
         return f"    return {expressions[0]}"
     if not expressions:
-        return "    return ()"
+        return "    return _shaped()"
     line = f"    return {', '.join(expressions)}"
     return line if len(line) <= WIDTH else textwrap.indent(call_like("return ", expressions, ""), _INDENT)
 

@@ -5,6 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import cute_kernels
+import cute_kernels.jax
+import cute_kernels.torch
+import cute_kernels.torch.functional
+import jax
 import numpy as np
 import torch
 import tvm_ffi
@@ -90,3 +94,10 @@ def families_as_arguments(t: torch.Tensor) -> None:
 def results(t: torch.Tensor) -> None:
     nothing: None = host.host_add_constant(t, t, 1.0)  # type: ignore[func-returns-value]
     assert nothing is None
+
+
+def frameworks(t: torch.Tensor, a: jax.Array) -> tuple[torch.Tensor, jax.Array]:
+    cute_kernels.torch.rmsnorm(t, t, t, 1e-5)
+    cute_kernels.torch.attention(t, t, t, t, None, 0.1, True)
+    made = cute_kernels.torch.functional.gemm(t, b=t, activation="relu", c_dtype=torch.float32)
+    return cute_kernels.torch.functional.softmax(made), cute_kernels.jax.gemm(a, a, "gelu")

@@ -1,5 +1,10 @@
 """Calls that both type checkers must refuse: each line marked with ``# wrong``, and no other."""
 
+import cute_kernels.jax
+import cute_kernels.torch
+import cute_kernels.torch.functional
+import jax
+import numpy as np
 import torch
 from cute_kernels import attention, elementwise, gemm, host, norm, structures
 from cute_kernels.kwargs import elementwise as elementwise_kw
@@ -77,3 +82,14 @@ def variants(t: torch.Tensor) -> None:
     attention.attention.variants["float16_64_true_false"](t, t, t, t, t, 1.0)  # wrong: compiled without lse
     attention.attention.variants["float16_64_true_true"](t, t, t, t, None, 1.0)  # wrong: compiled with it
     norm.rmsnorm.variants = norm.rmsnorm.variants  # wrong
+
+
+def frameworks(t: torch.Tensor, a: jax.Array, n: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> None:
+    cute_kernels.torch.add_one(n, t)  # wrong: its tensors are PyTorch's
+    cute_kernels.torch.functional.add_one(a)  # wrong
+    cute_kernels.jax.add_one(t)  # wrong
+    cute_kernels.torch.functional.gemm(t, t, "tanh")  # wrong
+    cute_kernels.torch.functional.gemm(t, t, "relu", torch.float32)  # wrong: by keyword only
+    cute_kernels.jax.axpby(2.0, a, 3.0, a, a)  # wrong: it makes its output
+    cute_kernels.jax.built_for(a).wait()  # wrong: it gives an array
+    cute_kernels.torch.lerp((t, t), 0.5, t)  # wrong: left out

@@ -6,7 +6,7 @@ import keyword
 
 from hypothesis import strategies as st
 
-from stubgen import model
+from stubgen import effects, model
 
 identifiers = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True).filter(lambda n: not keyword.iskeyword(n))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -63,6 +63,11 @@ parameters = st.builds(model.Parameter, identifiers, slots, kinds, st.none() | d
 frozen = st.builds(model.Frozen, identifiers, texts, st.integers(0, 9), kinds, st.none() | defaults)
 archs = st.lists(st.sampled_from(["sm_80", "sm_90a", "sm_100f"]), unique=True, max_size=3).map(tuple)
 labels = st.dictionaries(identifiers, identifiers, max_size=3)
+names = st.lists(identifiers, max_size=2).map(tuple)
+pairs = st.dictionaries(identifiers, identifiers, max_size=2)
+declared_effects = st.builds(
+    effects.Effects, names, names, st.none() | st.builds(effects.Backward, identifiers, pairs, pairs)
+)
 kernels = st.builds(
     model.Kernel,
     name=identifiers,
@@ -75,6 +80,7 @@ kernels = st.builds(
     frozen=st.lists(frozen, max_size=2).map(tuple),
     env_streams=st.lists(identifiers, max_size=2).map(tuple),
     archs=archs,
+    effects=declared_effects,
     options=texts,
     variant=st.none()
     | st.builds(
@@ -102,6 +108,7 @@ families = st.builds(
     frozen=st.lists(frozen, max_size=2).map(tuple),
     env_streams=st.lists(identifiers, max_size=2).map(tuple),
     archs=archs,
+    effects=declared_effects,
 )
 records = st.builds(
     model.Record,

@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from stubgen import dispatch, manifest
+from stubgen.effects import Backward, Effects
 from stubgen.inspection import difference
 from stubgen.model import (
     Default,
     Field,
+    Framework,
     Kernel,
     Library,
     Module,
@@ -211,3 +213,22 @@ def test_the_command(new: Library | None, status: int, verdict: str, tmp_path: P
     assert verdict in (done.stdout.splitlines() or done.stderr.splitlines())[-1]
     as_json = json.loads(run_stubgen("diff", tmp_path / "old", tmp_path / "new", "--json").stdout)
     assert as_json.get("verdict", "CS504") == verdict
+
+
+def test_effects_matter_to_frameworks_that_both_have() -> None:
+    def made(effects: Effects, *frameworks: Framework) -> Library:
+        return msgspec.structs.replace(library(changed(SCALE, effects=effects)), frameworks=frameworks)
+
+    backward = Backward("scale_backward", {"y": "dy"}, {"x": "dx"})
+    plain, more = Effects(("x",)), Effects(("x", "y"), ("y",), backward)
+    assert reported(made(plain), made(more)) == []
+    assert reported(made(plain, "torch", "jax"), made(more, "torch")) == [
+        "breaking: lib has no module for JAX any more [JAX]",
+        "breaking: ops.scale returns y, not nothing [PyTorch]",
+        "breaking: ops.scale writes to x, y, not x [PyTorch]",
+        "compatible: ops.scale has its gradient from scale_backward [PyTorch]",
+    ]
+    assert reported(made(plain), made(plain, "jax")) == ["compatible: lib has a module for JAX [JAX]"]
+    assert "breaking: ops.scale has no gradient any more [JAX]" in reported(
+        made(more, "jax"), made(plain, "jax")
+    )

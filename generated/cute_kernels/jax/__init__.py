@@ -27,10 +27,10 @@ from typing import Literal
 
 import jax.numpy as _numpy
 from jax import Array
-from jax import ShapeDtypeStruct as _Made
 from jax.typing import DTypeLike as _dtype
 
 from ._runtime import function as _function
+from ._runtime import shaped as _shaped
 
 __all__ = [
     "attention",
@@ -118,7 +118,7 @@ def attention(q: Array, k: Array, v: Array, scale: float, causal: bool) -> Array
 
     Returns out.
     """
-    return _Made(q.shape, q.dtype)
+    return _shaped(q.shape, q.dtype)
 
 
 @_function("device.built_for", (0,), "gpu", changes=("out",))
@@ -137,7 +137,7 @@ def built_for(out: Array) -> Array:
 
     Returns out.
     """
-    return ()
+    return _shaped()
 
 
 @_function("elementwise.add_one", (0, 1), "gpu")
@@ -156,7 +156,7 @@ def add_one(a: Array) -> Array:
 
     Returns b.
     """
-    return _Made(a.shape, _numpy.float32)
+    return _shaped(a.shape, _numpy.float32)
 
 
 @_function("elementwise.add_constant", (0, 2, 1), "gpu")
@@ -178,7 +178,7 @@ def add_constant(a: Array, offset: float = 1.0) -> Array:
 
     Returns b.
     """
-    return _Made(a.shape, _numpy.float32)
+    return _shaped(a.shape, _numpy.float32)
 
 
 @_function("elementwise.axpby", (0, 1, 2, 3, 4), "gpu")
@@ -200,7 +200,7 @@ def axpby(alpha: float, x: Array, beta: float, y: Array) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("gemm.gemm", (0, 1, 4, 2), "gpu")
@@ -254,7 +254,7 @@ def gemm(
 
     c_dtype: dtype of c; that of a by default.
     """
-    return _Made((a.shape[0], b.shape[0]), c_dtype or a.dtype)
+    return _shaped((a.shape[0], b.shape[0]), c_dtype or a.dtype)
 
 
 @_function("host.host_add_constant", (0, 2, 1), "cpu")
@@ -274,7 +274,7 @@ def host_add_constant(a: Array, offset: float = 1.0) -> Array:
 
     Returns b.
     """
-    return _Made(a.shape, _numpy.float32)
+    return _shaped(a.shape, _numpy.float32)
 
 
 @_function("host.host_axpby", (0, 1, 2, 3, 4), "cpu")
@@ -294,7 +294,7 @@ def host_axpby(alpha: float, x: Array, beta: float, y: Array) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function(
@@ -348,7 +348,7 @@ def host_scalars(
 
     Returns integers and floats.
     """
-    return ()
+    return _shaped()
 
 
 @_function("host.host_defaults", (0, 1, 2, 3, 4), "cpu", changes=("out",))
@@ -371,7 +371,7 @@ def host_defaults(
 
     Returns out.
     """
-    return ()
+    return _shaped()
 
 
 @_function("host.host_keyword_only", (0, 2, 1), "cpu")
@@ -386,7 +386,7 @@ def host_keyword_only(x: Array, *, factor: float = 2.0) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("host.host_positional_only", (0, 1, 2), "cpu")
@@ -401,7 +401,7 @@ def host_positional_only(x: Array, factor: float) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("host.host_weighted_sum", (3, 0, 1, 2), "cpu")
@@ -417,7 +417,7 @@ def host_weighted_sum(_vararg_1: Array, _vararg_2: Array, _vararg_3: Array) -> A
 
     Returns out.
     """
-    return _Made(_vararg_1.shape, _numpy.float32)
+    return _shaped(_vararg_1.shape, _numpy.float32)
 
 
 @_function("host.host_frozen", (0, 1), "cpu")
@@ -432,7 +432,7 @@ def host_frozen(x: Array) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("host.host_bias", (0, 1, 2), "cpu")
@@ -447,7 +447,7 @@ def host_bias(x: Array, bias: None) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("host.host_bias_given", (0, 1, 2), "cpu")
@@ -462,7 +462,7 @@ def host_bias_given(x: Array, bias: Array) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("host.host_polynomial", (0, 1), "cpu")
@@ -476,7 +476,7 @@ def host_polynomial(x: Array) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("host.host_row_sums", (0, 1), "cpu")
@@ -499,7 +499,7 @@ def host_row_sums(x: Array) -> Array:
 
     Returns out.
     """
-    return _Made((x.shape[0],), x.dtype)
+    return _shaped((x.shape[0],), x.dtype)
 
 
 @_function("host.host_scale_add", (0, 1, 2, 3, 4), "cpu")
@@ -534,7 +534,7 @@ def host_scale_add(x: Array, factor: float, negate: bool, bias: Array | None) ->
 
     Returns out.
     """
-    return _Made(x.shape, x.dtype)
+    return _shaped(x.shape, x.dtype)
 
 
 @_function("host.host_activate", (0, 1, 2), "cpu")
@@ -563,7 +563,7 @@ def host_activate(x: Array, kind: Literal["identity", "square", "cube"]) -> Arra
 
     Returns out.
     """
-    return _Made((x.shape[0],), _numpy.float32)
+    return _shaped((x.shape[0],), _numpy.float32)
 
 
 @_function("norm.rmsnorm", (0, 1, 3, 2), "gpu")
@@ -596,7 +596,7 @@ def rmsnorm(x: Array, weight: Array, eps: float) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, x.dtype)
+    return _shaped(x.shape, x.dtype)
 
 
 @_function("softmax.softmax", (0, 1), "gpu")
@@ -625,7 +625,7 @@ def softmax(x: Array) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, x.dtype)
+    return _shaped(x.shape, x.dtype)
 
 
 @_function("softmax.softmax_backward", (0, 1, 2), "gpu")
@@ -656,7 +656,7 @@ def softmax_backward(out: Array, grad: Array) -> Array:
 
     Returns grad_x.
     """
-    return _Made(out.shape, out.dtype)
+    return _shaped(out.shape, out.dtype)
 
 
 @_function("structures.double_add", (0, 1, 2), "gpu")
@@ -678,7 +678,7 @@ def double_add(x: Array, bias: None) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)
 
 
 @_function("structures.double_add_given", (0, 1, 2), "gpu")
@@ -700,4 +700,4 @@ def double_add_given(x: Array, bias: Array) -> Array:
 
     Returns out.
     """
-    return _Made(x.shape, _numpy.float32)
+    return _shaped(x.shape, _numpy.float32)

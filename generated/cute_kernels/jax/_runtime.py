@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 try:
     from jax_tvm_ffi import register_ffi_target
@@ -22,6 +23,11 @@ except ImportError as _error:
     ) from _error
 
 from .._runtime import by_position, keywords, library, resolve
+
+
+def shaped(*shape_and_dtype: Any) -> Any:
+    """Describe an output; nothing, for a function that has none."""
+    return jax.ShapeDtypeStruct(*shape_and_dtype) if shape_and_dtype else ()
 
 
 def function(
@@ -52,7 +58,7 @@ def function(
 
         def call(*arguments: Any) -> Any:
             for name, array, value in zip(names, is_array, arguments):
-                if not array and isinstance(value, jax.core.Tracer):
+                if not array and isinstance(value, Tracer):
                     raise TypeError(f"{path}: {name} is a part of what is compiled, and cannot be a traced value")
             shapes = make(*arguments)
             outputs = list(shapes) if isinstance(shapes, tuple) else [shapes]

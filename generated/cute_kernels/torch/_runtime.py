@@ -176,7 +176,7 @@ def _held(tensor: Any) -> Any:
 
 for _kind in (FakeTensor, FunctionalTensor):
     if not hasattr(_kind, "__tvm_ffi_object__"):
-        _kind.__tvm_ffi_object__ = _held
+        setattr(_kind, "__tvm_ffi_object__", _held)
 
 
 class _Substituted(dict[TorchFunction, Any]):

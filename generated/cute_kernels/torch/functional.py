@@ -499,11 +499,16 @@ def rmsnorm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return x.new_empty(x.shape)
 
 
+def _softmax_gradients(out: Tensor, grad_out: Tensor) -> Tensor:
+    """Give the gradients of softmax."""
+    return softmax_backward(out=out, grad=grad_out)
+
+
 @_functional(
     "softmax",
     "(Tensor x) -> Tensor",
     (0, 1),
-    gradients=(("out",), ("x",), lambda out, grad_out: softmax_backward(out=out, grad=grad_out)),
+    gradients=(("out",), ("x",), _softmax_gradients),
 )
 def softmax(x: Tensor) -> Tensor:
     """out = exp(x) / sum(exp(x)) along each row.
