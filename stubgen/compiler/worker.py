@@ -300,7 +300,8 @@ class _Job:
         bound = arguments.bind(call)
         bound.apply_defaults()
         records = abi.records_in(bound.arguments.values())
-        return Facts(_doc(call.fn, declaration), self._source(call.fn), records)
+        source = self._source(call.fn)
+        return Facts(_doc(call.fn, declaration, source), source, records)
 
     def _compile(self, call: Call, bound: inspect.BoundArguments) -> dsl.CompiledFunction:
         return dsl.compile_function(
@@ -320,6 +321,7 @@ class _Job:
     ) -> Compiled:
         bound.apply_defaults()
         reader = abi.Reader()
+        source = self._source(call.fn)
         return Compiled(
             name=self.declared.name,
             place=self.declared.place,
@@ -327,8 +329,8 @@ class _Job:
             author=abi.author_parameters(bound),
             abi=spec.signature(self._public_name(), list(recorded.params)),
             has_device_code=recorded.has_device_code,
-            doc=_doc(call.fn, declaration),
-            source=self._source(call.fn),
+            doc=_doc(call.fn, declaration, source),
+            source=source,
             options=call.options,
             records=tuple(reader.records.values()),
             variant=self.declared.variant,
@@ -402,14 +404,15 @@ def _function(fn: object) -> Callable[..., object]:
     return fn if inspect.isroutine(fn) else type(fn).__call__
 
 
-def _doc(fn: object, declaration: Declaration) -> str:
+def _doc(fn: object, declaration: Declaration, source: Place | None) -> str:
     """Give the docstring of the kernel; for an object, its ``__call__``'s or else its class's.
 
-    Where there is none, the family's function may have one.
+    Where there is none, or it is a library's own, the family's function may have one.
     """
     own = _function(fn).__doc__
-    doc = own if own or inspect.isroutine(fn) else type(fn).__doc__
-    return docstring(doc) or docstring(declaration.doc)
+    doc = docstring(own if own or inspect.isroutine(fn) else type(fn).__doc__)
+    declared = docstring(declaration.doc)
+    return doc or declared if source else declared or doc
 
 
 def _line_of_def(file: str, first: int) -> int:

@@ -220,3 +220,48 @@ def test_modules_in_folders_have_types_too(project: Path) -> None:
     output = project / "generated"
     for done in (typecheckers.mypy(output, "-p", "shipped"), typecheckers.stubtest(output, "shipped")):
         assert done.returncode == 0, done.stdout
+
+
+THEIRS = '''
+from cutlass import cute
+
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @cute.jit
+    def __call__(self, x: cute.Tensor):
+        """How it is done."""
+        x[0] = x[0] * self.factor
+'''
+
+DECLARED = '''
+import cutlass
+import stubgen as sg
+from theirs import Scale
+
+x = sg.tensor(cutlass.Float64, 8, device="cpu")
+
+
+@sg.family(factor=[2, 3])
+def scale(factor):
+    """What it is for."""
+    return sg.kernel(Scale(factor), x)
+'''
+
+
+@pytest.mark.parametrize(("where", "said"), [("project", "How it is done."), ("library", "What it is for.")])
+def test_a_family_of_a_library_is_documented_where_it_is_declared(
+    tmp_path: Path, where: str, said: str
+) -> None:
+    (tmp_path / "project" / "kernels").mkdir(parents=True)
+    (tmp_path / "library").mkdir()
+    (tmp_path / where / "theirs.py").write_text(THEIRS)
+    (tmp_path / "project" / "kernels" / "scaling.py").write_text(DECLARED)
+    path = os.pathsep.join([str(tmp_path / "library"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = run_stubgen("generate", cwd=tmp_path / "project", env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr
+    (stub,) = (tmp_path / "project" / "generated").glob("*/scaling.pyi")
+    told = [text for text in ("How it is done.", "What it is for.") if text in stub.read_text()]
+    assert told == [said]

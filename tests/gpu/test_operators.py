@@ -61,14 +61,28 @@ def test_portable(gemm, memory, comparison, dtype, shape):
 
 
 @each_shape
-@each_dtype
-def test_float8(gemm, memory, comparison, dtype, shape):
+@pytest.mark.parametrize("out_dtype", ["bfloat16", "float32"])
+def test_float8(gemm, memory, comparison, out_dtype, shape):
     m, n, k = shape
     a, b = (torch.randn(*size, device="cuda").to(torch.float8_e4m3fn) for size in ((m, k), (n, k)))
-    out = memory.output(m, n, dtype=getattr(torch, dtype))
+    out = memory.output(m, n, dtype=getattr(torch, out_dtype))
     gemm.gemm_fp8(a, b.mT, out)
     # Hopper's tensor cores keep 13 bits behind the point of what they add up for float8.
     _check(comparison, "operators gemm_fp8", a, b.mT, out, rounding=2.0**-13)
+
+
+@each_shape
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_integers_are_exact(gemm, dtype, shape):
+    m, n, k = shape
+    low, high = (-128, 128) if dtype == "int8" else (0, 256)
+    a, b = (
+        torch.randint(low, high, size, device="cuda", dtype=getattr(torch, dtype))
+        for size in ((m, k), (n, k))
+    )
+    out = torch.full((m, n), -1, device="cuda", dtype=torch.int32)
+    gemm.gemm_int8(a, b.mT, out)
+    assert torch.equal(out.double(), a.double() @ b.mT.double())
 
 
 def test_another_dtype_is_refused(gemm, memory):
