@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import runpy
+
 import nox
 
 nox.options.sessions = ["lint", "typecheck", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 PROJECT = nox.project.load_toml("pyproject.toml")
+
+_SUPPORTED = runpy.run_path("stubgen/supported.py")
+DSL, TVM_FFI = _SUPPORTED["DSL"], _SUPPORTED["TVM_FFI"]
+
+COMPAT_TESTS = (
+    "tests/e2e/test_calls.py",
+    "tests/e2e/test_archs.py",
+    "tests/e2e/test_families.py",
+    "tests/e2e/test_signatures.py",
+    "tests/e2e/test_wheel.py",
+    "tests/typing",
+    "tests/matrix",
+    "tests/cpp/test_headers.py",
+    "tests/cpp/test_c_headers.py",
+    "tests/cpp/test_example.py",
+    "tests/dispatch/test_native.py",
+)
+"""What proves by value that Python, C and C++ callers get what they ask for; tests/README.md says more."""
 
 
 def groups(*names: str) -> list[str]:
@@ -32,7 +52,7 @@ def check(session: nox.Session) -> None:
 @nox.session
 def example(session: nox.Session) -> None:
     """Call a generated kernel from Python, with nothing installed but tvm-ffi and NumPy."""
-    session.install("apache-tvm-ffi>=0.1.15,<0.2", "numpy")
+    session.install(TVM_FFI.requirement, "numpy")
     session.run("python", "examples/python/call.py", env={"PYTHONPATH": "generated"})
 
 
@@ -48,6 +68,17 @@ def realworld(session: nox.Session) -> None:
     """Build the kernels of published libraries, and test what comes out. Arguments go to pytest."""
     session.install("-e", ".", *groups("test", "realworld"))
     session.run("pytest", "tests/realworld", *(session.posargs or ["-n", "2", "--dist", "loadgroup"]))
+
+
+@nox.session
+@nox.parametrize("tvm_ffi", [TVM_FFI.oldest, TVM_FFI.newest])
+@nox.parametrize("dsl", [DSL.oldest, DSL.newest])
+def compat(session: nox.Session, dsl: str, tvm_ffi: str) -> None:
+    """Run what proves every surface with the oldest and the newest versions. Arguments go to pytest."""
+    versions = (f"{DSL.distribution}=={dsl}", f"{TVM_FFI.distribution}=={tvm_ffi}")
+    session.install("-e", ".", *groups("test"), *versions)
+    arguments = session.posargs or ["-n", "2", "--dist", "loadgroup", *COMPAT_TESTS]
+    session.run("pytest", *arguments, env={"STUBGEN_TEST_ARCHS": "sm_90a"})
 
 
 @nox.session
@@ -77,5 +108,5 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def gpu(session: nox.Session) -> None:
     """Compare every kernel with a float64 reference on a GPU; skips where there is none."""
-    session.install("apache-tvm-ffi>=0.1.15,<0.2", *groups("gpu"))
+    session.install(TVM_FFI.requirement, *groups("gpu"))
     session.run("pytest", "tests/gpu", "-s", *session.posargs, env={"PYTHONPATH": "generated"})

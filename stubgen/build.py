@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import importlib.metadata
 import os
 import tempfile
 import time
@@ -21,7 +20,6 @@ from typing import Any
 import platformdirs
 
 from stubgen import (
-    __version__,
     archs,
     assembly,
     binding,
@@ -38,6 +36,7 @@ from stubgen import (
     provenance,
     shards,
     state,
+    versions,
 )
 from stubgen.cache import open_cache
 from stubgen.compiler import pool
@@ -45,7 +44,7 @@ from stubgen.compiler.jobs import Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.executors import Executor
-from stubgen.model import HostCode, Library, Versions
+from stubgen.model import HostCode, Library
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
 from stubgen.render import render
@@ -55,7 +54,7 @@ from stubgen.runtimes import find_runtimes
 from stubgen.scratch import scratch_folder
 from stubgen.shards import Merged, Over, Recording, Shard
 from stubgen.state import Summary, python_files
-from stubgen.toolchain import HostTarget, Toolchain, toolchain
+from stubgen.toolchain import HostTarget, toolchain
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def generate_shard(
     store = Recording(open_cache(settings.cache, project))
     compiler = toolchain(settings.toolchain)
     compiler.store = store
-    _versions(compiler)
+    installed = versions.installed(compiler)
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
     with _executor(project, settings, modules, jobs) as executor, scratch_folder() as scratch:
@@ -147,7 +146,7 @@ def generate_shard(
     store.tidy()
     file = output / shards.file_name(settings.package, shard)
     store.write(file, shards.Record(shard.number, shard.count, _shaping(project, settings)))
-    return ShardResult(file, len(irs), (*warnings, *store.warnings()))
+    return ShardResult(file, len(irs), (*warnings, *versions.untested(installed), *store.warnings()))
 
 
 def _shaping(project: Path, settings: Config) -> dict[str, Any]:
@@ -205,7 +204,7 @@ def _build(
     store = open_cache(settings.cache, project)
     compiler = toolchain(settings.toolchain)
     compiler.store = Over(merged, store) if merged else store
-    versions = _versions(compiler)  # asks the toolchain, so that a broken one is found first
+    installed = versions.installed(compiler)  # asks the toolchain, so that a broken one is found first
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
     target = _host_target(settings)
@@ -226,7 +225,7 @@ def _build(
         library = Library(
             settings.package,
             binding.bound_modules(modules, built),
-            versions,
+            installed,
             {target.arch: target.profile for target in targets if target.arch and target.profile},
             settings.version,
             runtimes.shared,
@@ -259,7 +258,7 @@ def _build(
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
         library, files, gpu_code=gpu_code, sources=sources, host=host
     )
-    return _Made(library, host, files, modules, warnings, store.warnings())
+    return _Made(library, host, files, modules, (*warnings, *versions.untested(installed)), store.warnings())
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -340,25 +339,6 @@ def _remove_old_logs(folder: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             if time.time() - log.stat().st_mtime > 24 * 60 * 60:
                 log.unlink()
-
-
-def _versions(compiler: Toolchain) -> Versions:
-    return Versions(
-        cute_stubgen=__version__,
-        cutlass_dsl=_installed("nvidia-cutlass-dsl", pool.DSL_REQUIREMENT),
-        tvm_ffi=_installed("apache-tvm-ffi", "apache-tvm-ffi>=0.1.15,<0.2"),
-        toolchain=compiler.describe(),
-    )
-
-
-def _installed(distribution: str, requirement: str) -> str:
-    """Give the installed version of what the tool cannot work without."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        raise StubgenError(
-            problem("CS106", distribution=distribution, reason="not found", requirement=requirement)
-        ) from None
 
 
 def default_jobs() -> int:

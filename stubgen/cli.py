@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -272,7 +273,9 @@ def describe(
         functions = {function.name: function for function in described.functions}
         if name is not None and name not in functions:
             hint = did_you_mean(name, functions)
-            raise StubgenError(problem("CS505", package=described.package, name=name, hint=hint))
+            raise StubgenError(
+                problem("CS505", package=described.package, name=name, hint=hint, given=shlex.quote(package))
+            )
         if as_json:
             whole = {**msgspec.to_builtins(described), **msgspec.to_builtins(found)}
             del whole["description"]

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from stubgen import state
+from stubgen import jsontext, state
 from stubgen.diagnostics import Problem, StubgenError, problem
 
 out = Console(highlight=False, soft_wrap=True)
@@ -68,7 +68,7 @@ def short_path(path: Path) -> str:
 
 def print_json(data: object) -> None:
     """Print data as it is, whatever the terminal."""
-    sys.stdout.write(json.dumps(data, indent=2) + "\n")
+    sys.stdout.write(json.dumps(jsontext.plain(data), indent=2) + "\n")
 
 
 @contextmanager

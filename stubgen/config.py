@@ -111,7 +111,8 @@ def load(project: Path, **overrides: Any) -> Config:
     Raises
     ------
     StubgenError
-        CS101 if the file is no TOML, and for each key and value that is wrong in it; CS104 for the package.
+        CS101 if the file is no TOML, and for each key and value that is wrong in it; CS104 for the package;
+        CS108 for an output folder among the kernels.
     """
     table: Any = _table(project / "pyproject.toml")
     given = {key: value for key, value in overrides.items() if value not in (None, ())}
@@ -122,7 +123,22 @@ def load(project: Path, **overrides: Any) -> Config:
     if reason:
         raise StubgenError(problem("CS104", package=config.package, reason=reason))
     raise_if_any(_problem(reason) for reason in _contradictions(config))
+    raise_if_any(_overlaps(project, config))
     return config
+
+
+def _overlaps(project: Path, config: Config) -> Iterator[Problem]:
+    """Find kernels that the output would lie among, or take the place of."""
+    output = (project / config.output).resolve()
+    for given in config.kernels:
+        kernels = (project / given).resolve()
+        if kernels.is_relative_to(output / config.package):
+            overlap = "would have its package in the place of"
+        elif kernels.is_dir() and output.is_relative_to(kernels):
+            overlap = "is" if output == kernels else "lies in"
+        else:
+            continue
+        yield problem("CS108", output=config.output, overlap=overlap, kernels=given)
 
 
 def _contradictions(config: Config) -> Iterator[str]:

@@ -256,7 +256,7 @@ def read(path: Path, reader: Callable[[mmap.mmap], T]) -> T:
 def _check_bounds(data: mmap.mmap, start: int) -> _Image:
     """Check that an ELF image lies within the file; this bounds what pyelftools does with it."""
     if data[start : start + len(_ELF_MAGIC)] != _ELF_MAGIC:
-        raise _DamagedError("it does not begin like a 64-bit little-endian one")
+        raise _DamagedError("it does not begin like a 64-bit little-endian ELF file")
     room = len(data) - start
     if room < HEADER.size:
         raise _DamagedError("it is cut short")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from stubgen import jsontext
 from stubgen.model import HostCode, Library
 
 NAME = "manifest.json"
@@ -54,16 +55,23 @@ def encode(
 ) -> bytes:
     """Give the manifest of a library and its files."""
     hashes = {path: sha256(data) for path, data in sorted(files.items())}
-    data = msgspec.json.encode(Manifest(library, hashes, tuple(gpu_code), sources or Sources(), host))
-    return msgspec.json.format(data, indent=2) + b"\n"
+    return jsontext.encode(Manifest(library, hashes, tuple(gpu_code), sources or Sources(), host)) + b"\n"
 
 
 def read(file: Path) -> Manifest | None:
-    """Read a manifest; ``None`` if there is none, or none that this version understands."""
+    """Read a manifest; ``None`` if there is none, or none that this version could have written."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Manifest)
-    except (OSError, msgspec.MsgspecError):
+        found = jsontext.decode(file.read_bytes(), Manifest)
+    except (OSError, RecursionError, ValueError, msgspec.MsgspecError):
         return None
+    package = found.library.package
+    return found if "/" not in package and all(map(_is_inside, (package, *found.files))) else None
+
+
+def _is_inside(path: str) -> bool:
+    """Tell whether a path stays in the output folder; who wrote another one wants other files to be read."""
+    pure = PurePosixPath(path)
+    return "\0" not in path and path == str(pure) and not pure.is_absolute() and ".." not in pure.parts
 
 
 def sha256(data: bytes) -> str:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from stubgen import jsontext
 from stubgen.effects import Effects
 
 
@@ -450,7 +451,7 @@ class HostCode(_Data, frozen=True):
 
 def to_json(library: Library) -> bytes:
     """Encode a library; :func:`from_json` gives an equal one back."""
-    return msgspec.json.format(msgspec.json.encode(library), indent=2)
+    return jsontext.encode(library)
 
 
 def from_json(data: bytes) -> Library:
@@ -463,4 +464,4 @@ def from_json(data: bytes) -> Library:
     msgspec.DecodeError
         The data is not JSON.
     """
-    return msgspec.json.decode(data, type=Library)
+    return jsontext.decode(data, Library)

@@ -58,11 +58,13 @@ _COMPILE = ("-O3", "-fPIC", "-g0", "-c")
 _COMPILE_IR = (*_COMPILE, "-Wno-override-module")
 _COMPILE_C = (*_COMPILE, "-std=c11")
 
-# `--as-needed` keeps a library that has no device code from needing anything but tvm-ffi and libc.
+# `--as-needed` keeps a library that has no device code from needing anything but tvm-ffi and libc. `nodelete`
+# is for tvm-ffi before 0.1.14: as Python ends, it closes libraries before it lets go of their functions.
 _LINK = (
     "-shared",
     "-s",
     "-Wl,-z,defs",
+    "-Wl,-z,nodelete",
     "-Wl,--gc-sections",
     "-Wl,--build-id=none",
     "-Wl,--as-needed",

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-_REQUIREMENT = "apache-tvm-ffi>=0.1.15,<0.2"
-_OLDEST = (0, 1, 15)
+_REQUIREMENT = "apache-tvm-ffi>=0.1.13.post2,<0.2"
+_OLDEST = (0, 1, 13)
 _TOO_NEW = (0, 2)
 
 try:

@@ -66,8 +66,9 @@ ENTRIES: dict[str, Entry] = {
         "with the DSL's runtime library instead.",
     ),
     "CS407": Entry(
-        "{file} is not a sound ELF file: {reason}",
-        "build it again: cute-stubgen generate",
+        "{file} cannot be read as a shared library: {reason}",
+        "name a shared library that is whole and that you may read; one that cute-stubgen generated can be "
+        "generated again",
     ),
     "CS408": Entry(
         "{file} is not what was asked for: {reason}",

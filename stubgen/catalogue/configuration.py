@@ -42,6 +42,11 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "{arch} and {other} are the same architecture under two names",
         "give it once",
     ),
+    "CS108": Entry(
+        "the output folder {output} {overlap} {kernels}, which kernels are read from",
+        "choose a folder of its own: --output, or output under [tool.cute-stubgen]",
+        "What is generated would be read as kernel modules by the next run, or take the kernels' place.",
+    ),
     # CS12x and CS13x: other machines.
     "CS120": Entry(
         "{what} needs {package}, which is not installed: {reason}",

@@ -26,7 +26,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "CS505": Entry(
         "{package} has no function {name!r}{hint}",
-        "list its functions: cute-stubgen describe {package}",
+        "list its functions: cute-stubgen describe {given}",
     ),
     "CS506": Entry(
         "{path} {reason}",
@@ -85,6 +85,12 @@ Compiled functions return nothing.
         "{kernel} is left out: it is for {min_arch} and later, and the package for {archs}",
         "build for a later architecture too, or lower its min_arch",
         "`min_arch` leaves a kernel out for the architectures that are older. Here that is all of them.",
+    ),
+    "CS607": Entry(
+        "{distribution} {installed} is not between {oldest} and {newest}, which this tool was tested with",
+        "if something is wrong, try the newest of these: pip install '{distribution}=={newest}'",
+        "The tool touches private corners of the DSL, and looks for all of them before anything is compiled. "
+        "What it cannot see is whether they still do the same.",
     ),
     "CS610": Entry(
         "the cache {url} is not used in this run: {reason}",

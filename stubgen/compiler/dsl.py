@@ -1,7 +1,7 @@
 """The private corners of the DSL that the tool must touch, and nothing else.
 
-Written against nvidia-cutlass-dsl 4.8.1. :func:`check` looks for every private name before anything is
-compiled, so that another version fails with a clear message rather than somewhere inside.
+Written against nvidia-cutlass-dsl 4.7.1 and 4.8.1. :func:`check` looks for every private name before anything
+is compiled, so that another version fails with a clear message rather than somewhere inside.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (FunctionBuilder, "decode_param_tensor"),
     (FunctionBuilder, "load_dltensor_dtype_code"),
     (FunctionBuilder, "check_condition"),
-    (FunctionBuilder, "_arg_err"),
     (dsl_cuda, "get_device_attribute"),
     (ir.Location, "file"),
     (HardwareInfo, "get_max_active_clusters"),
@@ -64,6 +63,10 @@ def check() -> str | None:
             return f"{getattr(owner, '__name__', owner)}.{name}"
     if "fn_display_name" not in inspect.signature(ffi_builder.attach_ffi_func).parameters:
         return "the parameter fn_display_name of attach_ffi_func"
+    if "_fn_call_context" not in inspect.get_annotations(FunctionBuilder):
+        return "TVMFFIFunctionBuilder._fn_call_context"
+    if not is_jit(cute.jit(lambda: None)) or not is_kernel(cute.kernel(lambda: None)):
+        return "a mark of what a function is decorated with"
     return None
 
 
@@ -87,12 +90,26 @@ def detect_arch() -> str | None:
 
 def is_jit(fn: Any) -> bool:
     """Tell whether a function is decorated with ``@cute.jit``."""
-    return getattr(fn, "_decorator_kind", None) == "jit"
+    return _decorator_kind(fn) == "jit"
 
 
 def is_kernel(fn: Any) -> bool:
     """Tell whether a function is decorated with ``@cute.kernel``, and so runs on the GPU."""
-    return getattr(fn, "_decorator_kind", None) == "kernel"
+    return _decorator_kind(fn) == "kernel"
+
+
+def _decorator_kind(fn: Any) -> str | None:
+    kind = getattr(fn, "_decorator_kind", None)
+    if kind is not None or not hasattr(fn, "_dsl_cls"):
+        return kind
+    # DSL 4.7 notes it nowhere; the function that its decorators wrap others in knows what to call.
+    while fn is not None:
+        outer = getattr(getattr(fn, "__code__", None), "co_freevars", ())
+        if "executor_name" in outer:
+            called = fn.__closure__[outer.index("executor_name")].cell_contents
+            return "kernel" if called == "_kernel_helper" else "jit"
+        fn = getattr(fn, "__wrapped__", None)
+    return None
 
 
 def is_constexpr(annotation: Any, name: str) -> bool:
@@ -364,11 +381,12 @@ def tell_signed_from_unsigned() -> None:
     def decode_param_tensor(self: Any, block: Any, param: Any, args: Any, index: int, context: Any) -> Any:
         block = decode(self, block, param, args, index, context)
         code, expected = self.last_dtype_code, param.dtype
+        said = ["Mismatched Tensor ", *context.get(), self._fn_call_context, f", expected dtype={expected}"]
         return self.check_condition(
             block,
             lambda: self.equal(code, self.i8(expected.type_code)),
             "ValueError",
-            self._arg_err("Mismatched Tensor ", context, f", expected dtype={expected}"),
+            said,
         )
 
     FunctionBuilder.load_dltensor_dtype_code = load_dltensor_dtype_code

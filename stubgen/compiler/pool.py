@@ -18,9 +18,7 @@ from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outco
 from stubgen.compiler.processes import Ended, Processes, Task, Watcher
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.model import Place
-
-DSL_REQUIREMENT = "nvidia-cutlass-dsl>=4.8,<4.9"
-"""The versions that :mod:`stubgen.compiler.dsl` is written against."""
+from stubgen.supported import DSL
 
 _WORKER = "stubgen.compiler.worker"
 
@@ -216,8 +214,8 @@ def _worker_module() -> Any:
         raise StubgenError(
             problem(
                 "CS106",
-                distribution="nvidia-cutlass-dsl",
+                distribution=DSL.distribution,
                 reason=error,
-                requirement=DSL_REQUIREMENT,
+                requirement=DSL.requirement,
             )
         ) from None

@@ -44,6 +44,7 @@ from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.labels import DeclarationError
 from stubgen.model import Place, TensorSlot, Variant
 from stubgen.signatures import Argument
+from stubgen.supported import DSL
 from stubgen.text import docstring
 
 
@@ -163,9 +164,9 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
         return (
             problem(
                 "CS105",
-                distribution="nvidia-cutlass-dsl",
+                distribution=DSL.distribution,
                 version=f"(it lacks {lacking})",
-                wanted=">=4.8,<4.9",
+                wanted=DSL.specifier,
             ),
         )
     unknown = _unknown_archs(settings)

@@ -35,7 +35,7 @@ def verify(given: str) -> Manifest:
     file = find_manifest(given)
     read = manifest.read(file)
     if read is None:
-        reason = "its manifest.json was not written by this version of cute-stubgen"
+        reason = "its manifest.json is damaged, or another version's"
         raise StubgenError(problem("CS504", path=given, reason=reason))
     problems = list(_problems(read, file.parent, only_package=_is_installed(file, given)))
     if problems:

@@ -33,7 +33,7 @@ def find_library(given: str, *, partial: bool = False) -> Library:
         return _library_in(Path(given))
     read = manifest.read(find_manifest(given))
     if read is None:
-        reason = "its manifest.json was not written by this version of cute-stubgen"
+        reason = "its manifest.json is damaged, or another version's"
         raise StubgenError(problem("CS504", path=given, reason=reason))
     if read.library.origin and read.library.origin.is_partial and not partial:
         raise StubgenError(problem("CS504", path=given, reason="no more is known of it than texts tell"))

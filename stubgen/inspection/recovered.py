@@ -27,12 +27,12 @@ from stubgen.model import (
     tvm_ffi_symbol,
 )
 from stubgen.names import why_no_kernel
+from stubgen.supported import TVM_FFI
 
 T = TypeVar("T")
 
 _MODULE = "kernels"
 _AXIS = "variant"
-_OLDEST_TVM_FFI = "0.1.15"
 
 _DOC = """\
 Functions of {file}, as far as the texts in it tell.
@@ -62,7 +62,7 @@ def library(findings: Findings, package: str, file: str) -> tuple[Library, tuple
     """
     maker = _Maker(findings, package, Place(file, 1))
     module = Module(_MODULE, file, maker.kernels, maker.families, doc=_DOC.format(file=file))
-    versions = Versions(__version__, "unknown", _OLDEST_TVM_FFI, "unknown")
+    versions = Versions(__version__, "unknown", TVM_FFI.oldest, "unknown")
     origin = Origin(file, findings.package, is_partial=True)
     modules = (module,) if maker.kernels else ()
     return Library(package, modules, versions, {}, origin=origin), maker.unknown

@@ -15,6 +15,7 @@ from stubgen.inspection import binaries
 from stubgen.model import Family, HostCode, Kernel, Library, Module, Origin
 from stubgen.package import Changes
 from stubgen.render import render
+from stubgen.render.build_systems import about_archives
 from stubgen.render.project import project_files
 
 _MACHINES: dict[str, Literal["x86_64", "aarch64"]] = {"x86_64": "x86_64", "aarch64": "aarch64"}
@@ -56,7 +57,9 @@ def write_stubs(file: Path, output: Path, package: str | None = None) -> Stubs:
     host = _host_code(file)
     library = _renamed(read.library, package or read.library.package, file)
     library = msgspec.structs.replace(library, machine=host.machine)
-    files = {p: text.encode() for p, text in {**render(library), **project_files(library, host)}.items()}
+    texts = {**render(library), **project_files(library, host)}
+    lacking = about_archives(library.package)  # of a library that was there already there are no archives
+    files = {path: text.encode() for path, text in texts.items() if path not in lacking}
     files[f"{library.package}/lib/lib{library.package}.so"] = _content(file)
     files[f"{library.package}/{manifest.NAME}"] = manifest.encode(
         library, files, gpu_code=provenance.gpu_code(file), host=host

@@ -31,6 +31,10 @@ def build_system_files(library: Library) -> dict[str, str]:
                 others=others,
             )
             for suffix, remark, linked, others in _PKG_CONFIG
-            if not (suffix and library.origin)  # of a library that was there already there are no archives
         },
     }
+
+
+def about_archives(package: str) -> frozenset[str]:
+    """Name those of the files that are about static archives, which not every package has."""
+    return frozenset(f"{package}/lib/pkgconfig/{package}{suffix}.pc" for suffix, *_ in _PKG_CONFIG if suffix)

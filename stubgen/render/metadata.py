@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from stubgen import jsontext
 from stubgen.model import (
     ChoiceSlot,
     ConstantSlot,
@@ -76,7 +77,7 @@ def _text(symbol: str, text: str) -> _Text:
 
 
 def _metadata(function: Kernel | Family, module: Module, library: Library) -> str:
-    described = msgspec.to_builtins(describe_function(function, module))
+    described = jsontext.plain(describe_function(function, module))
     arguments = [_schema(parameter.slot) for parameter in function.parameters]
     return json.dumps(
         {

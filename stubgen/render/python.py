@@ -18,8 +18,9 @@ from stubgen.model import (
 )
 from stubgen.render import documentation, overloads, python_types, records
 from stubgen.render.layout import WIDTH, call_like, docstring
-from stubgen.render.requirements import tvm_ffi_release, tvm_ffi_requirement
+from stubgen.render.requirements import tvm_ffi_releases
 from stubgen.render.templates import fill
+from stubgen.supported import TVM_FFI
 
 _INDENT = " " * 4
 
@@ -27,14 +28,16 @@ _INDENT = " " * 4
 def python_package(library: Library) -> dict[str, str]:
     """Give every Python file of the package, by path relative to the output folder."""
     root = library.package
+    oldest, too_new = tvm_ffi_releases()
     files = {
         f"{root}/py.typed": "",
         f"{root}/_types.py": fill("types.py.j2", package=root),
         f"{root}/_runtime.py": fill(
             "runtime.py.j2",
             package=root,
-            requirement=tvm_ffi_requirement(library),
-            oldest=tvm_ffi_release(library),
+            requirement=TVM_FFI.requirement,
+            oldest=oldest,
+            too_new=too_new,
             registered_as=library.registered_as,
             shared_runtime=library.shared_runtime,
             machine=library.machine,

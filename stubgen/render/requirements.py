@@ -5,13 +5,7 @@ from __future__ import annotations
 from packaging.version import Version
 
 from stubgen.model import Framework, Library
-
-
-def requirements(library: Library) -> tuple[str, ...]:
-    """Give all that pip has to install."""
-    shared = library.shared_runtime
-    return (tvm_ffi_requirement(library), *([shared.requirement] if shared else []))
-
+from stubgen.supported import TVM_FFI
 
 _OF_FRAMEWORKS: dict[Framework, tuple[str, ...]] = {
     "torch": ("torch>=2.6",),
@@ -19,21 +13,21 @@ _OF_FRAMEWORKS: dict[Framework, tuple[str, ...]] = {
 }
 
 
+def requirements(library: Library) -> tuple[str, ...]:
+    """Give all that pip has to install.
+
+    Which tvm-ffi the library was built with does not matter: what it calls of it has been there since the
+    oldest that is supported, and its ABI only grows within a minor version.
+    """
+    shared = library.shared_runtime
+    return (TVM_FFI.requirement, *([shared.requirement] if shared else []))
+
+
 def extras(library: Library) -> dict[Framework, tuple[str, ...]]:
     """Give what the modules of frameworks need, by framework."""
     return {name: _OF_FRAMEWORKS[name] for name in library.frameworks}
 
 
-def tvm_ffi_requirement(library: Library) -> str:
-    """Give what pip finds a tvm-ffi by that the library fits.
-
-    The ABI only grows within a minor version: what was built with one release runs with the later ones.
-    """
-    oldest = tvm_ffi_release(library)
-    return f"apache-tvm-ffi>={'.'.join(map(str, oldest))},<{oldest[0]}.{oldest[1] + 1}"
-
-
-def tvm_ffi_release(library: Library) -> tuple[int, int, int]:
-    """Give the release of tvm-ffi that the library was built with."""
-    built = Version(library.versions.tvm_ffi)
-    return built.major, built.minor, built.micro
+def tvm_ffi_releases() -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the oldest release of tvm-ffi that a package works with, and the first that it does not."""
+    return Version(TVM_FFI.oldest).release, Version(TVM_FFI.below).release

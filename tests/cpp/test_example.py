@@ -35,8 +35,10 @@ def test_c_prints_what_its_kernels_compute(package: Path, tmp_path: Path) -> Non
 def test_dlopen_uses_the_library_that_it_is_told(package: Path, tmp_path: Path) -> None:
     program = built("dlopen", package, tmp_path) / "plugin"
     library = package / "lib" / "libcute_kernels.so"
-    missing, foreign, first, again = run(program, "/nowhere.so", "libc.so.6", library, library).splitlines()
+    told = ("/nowhere.so", "", "libc.so.6", library, library)
+    missing, empty, foreign, first, again = run(program, *told).splitlines()
     assert missing.startswith("OSError: the library of cute_kernels cannot be loaded: /nowhere.so: ")
+    assert empty == "OSError: the library of cute_kernels cannot be loaded: no path is given"
     assert "undefined symbol: __tvm_ffi_cute_kernels__" in foreign
     assert first.split() == ["2.5", "3.5", "4.5", "5.5"]
     assert again.split() == ["5", "6", "7", "8"]

@@ -616,6 +616,12 @@ def test_an_output_below_a_file_is_refused_before_compiling(project: Project) ->
     assert (found.code, "k.py cannot be written: Not a directory" in found.message) == ("CS501", True)
 
 
+def test_an_output_among_the_kernels_is_refused(project: Project) -> None:
+    found = the_only(project.fails("generate", "-o", "kernels/out"))
+    assert (found.code, "kernels/out lies in kernels" in found.message) == ("CS108", True)
+    assert not (project.folder / "kernels" / "out").exists()
+
+
 def test_a_read_only_output_is_refused_before_compiling(project: Project, read_only: Path) -> None:
     found = the_only(project.fails("generate", "-o", read_only / "out"))
     assert (found.code, "Read-only file system" in found.message) == ("CS501", True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from stubgen.supported import TVM_FFI
 from tests import typecheckers
 from tests.conftest import ROOT
 from tests.environments import Environment
@@ -55,7 +56,7 @@ def test_the_wheel_has_the_projects_package_and_the_generated_one(wheel: Path) -
     } <= names
     assert {name.partition("/")[0] for name in names} == {"fancy", "fancy_kernels"}
     assert not [name for name in names if name.endswith("libfancy_kernels.a")]
-    assert sorted(headers.get_all("Requires-Dist") or ()) == ["apache-tvm-ffi>=0.1.15,<0.2", "numpy>=2.0"]
+    assert sorted(headers.get_all("Requires-Dist") or ()) == [TVM_FFI.requirement, "numpy>=2.0"]
 
 
 def test_the_wheel_runs_where_the_tool_is_not(wheel: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import shutil
 from pathlib import Path
 
@@ -78,6 +79,31 @@ def test_missing_and_foreign_files_are_named(whole: Path) -> None:
     stub.write_bytes(text)
     foreign.unlink()
     assert found == ["cute_kernels/norm.pyi is missing", "cute_kernels/notes.txt was not generated"]
+
+
+def test_a_manifest_of_files_elsewhere_is_damaged(whole: Path) -> None:
+    file = whole / "cute_kernels" / manifest.NAME
+    text = file.read_bytes()
+    said = json.loads(text)
+    for path in ("../../outside", "/etc/hostname"):
+        file.write_text(json.dumps({**said, "files": {**said["files"], path: "0" * 64}}))
+        done = run_stubgen("verify", whole, "--json")
+        (found,) = json.loads(done.stdout)["problems"]
+        assert (done.returncode, found["code"]) == (1, "CS504")
+        assert "its manifest.json is damaged" in found["message"]
+    file.write_bytes(text)
+
+
+def test_the_remedy_for_an_unknown_function_can_be_run(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    shutil.copytree(whole, folder)
+    done = run_stubgen("describe", folder, "rmsnrm")
+    assert done.returncode == 1
+    assert "CS505: cute_kernels has no function 'rmsnrm' (did you mean rmsnorm?)" in done.stderr
+    command = shlex.split(done.stderr.rpartition("; list its functions: ")[2])
+    assert command[0] == "cute-stubgen"
+    listed = run_stubgen(*command[1:])
+    assert "norm.rmsnorm " in listed.stdout, listed.stderr
 
 
 def test_the_manifest_lists_sources_and_gpu_code(whole: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import run_stubgen
+from stubgen.supported import DSL, TVM_FFI, Supported
+from tests.conftest import ROOT, run_stubgen
 
 KERNEL = """\
 import cutlass
@@ -71,3 +72,24 @@ def test_the_run_ends_with_one_problem_and_nothing_written(code: str, tmp_path: 
     assert said in problems[0]["message"]
     assert problems[0]["remedy"]
     assert not (tmp_path / "generated").exists()
+
+
+@pytest.mark.parametrize("supported", [DSL, TVM_FFI], ids=lambda supported: supported.distribution)
+def test_a_version_that_nobody_has_tried_is_named_in_every_run(supported: Supported, tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "one.py").write_text(KERNEL)
+    newer = f"{supported.newest.partition('.post')[0]}.post99"
+    named = f"{supported.distribution.replace('-', '_')}-{newer}.dist-info"
+    information = tmp_path / "hooks" / named
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {supported.distribution}\nVersion: {newer}\n"
+    )
+    own_cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {**os.environ, **own_cache, "PYTHONPATH": f"{tmp_path / 'hooks'}:{ROOT}"}
+    for run in ("first", "with nothing to do"):
+        done = run_stubgen("generate", "-C", tmp_path, env=environment)
+        assert done.returncode == 0, done.stderr
+        (line,) = (line for line in done.stderr.splitlines() if "CS607" in line)
+        assert f"{supported.distribution} {newer} is not between {supported.oldest} and " in line, run
+    assert "nothing changed" in done.stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from stubgen.supported import TVM_FFI
 from tests import typecheckers
 from tests.conftest import run_stubgen
 
@@ -169,7 +170,7 @@ def test_importing_loads_neither_the_compiler_nor_templates_nor_the_tool(project
     ("broken", "said"),
     [
         ("raise ImportError('no such thing')", "cannot be imported (no such thing)"),
-        ("__version__ = '0.1.9'", "does not work with tvm-ffi 0.1.9"),
+        ("__version__ = '0.1.12'", "does not work with tvm-ffi 0.1.12"),
         ("__version__ = '0.2.0.dev1'", "does not work with tvm-ffi 0.2.0.dev1"),
     ],
     ids=["missing", "old", "new"],
@@ -184,7 +185,7 @@ def test_import_says_what_to_install(project: Path, tmp_path: Path, broken: str,
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: shipped ")
     assert said in last
-    assert "pip install 'apache-tvm-ffi>=0.1.15" in last
+    assert f"pip install '{TVM_FFI.requirement}'" in last
 
 
 def test_import_says_that_the_library_is_missing(project: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stubgen import elf
+from stubgen.supported import TVM_FFI
 from tests.conftest import ROOT, run_stubgen
 from tests.environments import Environment
 
@@ -55,7 +56,7 @@ def test_functions_run_with_the_runtime_of_the_installed_dsl(output: Path) -> No
 
 def test_without_the_dsl_the_import_says_what_to_install(output: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path)
-    environment.install("apache-tvm-ffi>=0.1.15,<0.2")
+    environment.install(TVM_FFI.requirement)
     done = environment.run("-c", f"import sys; sys.path.insert(0, {str(output)!r}); import kernels_of_mine")
     said = done.stderr.strip().splitlines()[-1]
     assert said.startswith("ImportError: kernels_of_mine needs the runtime library of the CuTe DSL")

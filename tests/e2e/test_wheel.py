@@ -11,8 +11,10 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from stubgen import manifest
+from stubgen.supported import TVM_FFI
 from tests import typecheckers
 from tests.conftest import run_stubgen
 from tests.environments import Environment
@@ -85,13 +87,26 @@ def test_it_holds_the_package_but_for_the_static_archive_and_nothing_else(
     }
     assert names <= there
     assert {"cute_kernels/py.typed", "cute_kernels/include/cute_kernels.hpp"} <= names
-    assert headers.get_all("Requires-Dist") == ["apache-tvm-ffi<0.2,>=0.1.15"]
+    (asked,) = map(Requirement, headers.get_all("Requires-Dist") or ())
+    assert asked == Requirement(TVM_FFI.requirement)
 
 
 def test_kernels_run_with_the_wheel_and_tvm_ffi_alone(installed: Environment) -> None:
     done = installed.run(HERE / "wheel_calls.py")
     assert done.stdout.startswith("right, "), done.stderr
     assert str(installed.folder) in done.stdout
+
+
+@pytest.mark.parametrize("version", [TVM_FFI.oldest, TVM_FFI.newest])
+def test_kernels_run_with_another_tvm_ffi_than_they_were_built_with(
+    version: str, wheel: Path, tmp_path: Path
+) -> None:
+    """Whichever that was: the oldest and the newest are another one each, or both."""
+    environment = Environment(tmp_path / "environment")
+    environment.install(wheel, f"{TVM_FFI.distribution}=={version}")
+    done = environment.run(HERE / "wheel_calls.py")
+    assert done.stdout.startswith("right, "), done.stderr
+    assert done.returncode == 0, "it ends as it should too"
 
 
 def test_the_installed_package_is_whole(installed: Environment) -> None:

@@ -151,3 +151,36 @@ def test_all_that_is_wrong_in_the_file_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(StubgenError) as raised:
         config.load(tmp_path)
     assert [p.code for p in raised.value.problems] == ["CS101"] * 3
+
+
+@pytest.mark.parametrize(
+    ("kernels", "output", "said"),
+    [
+        (["kernels"], "kernels", "kernels is kernels"),
+        (["other", "kernels"], "kernels/inner/out", "kernels/inner/out lies in kernels"),
+        (["kernels/../kernels/"], "./kernels/out", "./kernels/out lies in kernels/../kernels/"),
+        (["linked"], "kernels/out", "kernels/out lies in linked"),
+        (["."], "generated", "generated lies in ."),
+        (["out/mine"], "out", "out would have its package in the place of out/mine"),
+        (["out/mine/k.py"], "out", "out would have its package in the place of out/mine/k.py"),
+    ],
+)
+def test_an_output_among_the_kernels_is_refused(
+    kernels: list[str], output: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "linked").symlink_to("kernels")
+    (tmp_path / "pyproject.toml").write_text('[tool.cute-stubgen]\npackage = "mine"\n')
+    with pytest.raises(StubgenError) as raised:
+        config.load(tmp_path, kernels=tuple(kernels), output=output)
+    (found,) = raised.value.problems
+    assert found.code == "CS108"
+    assert found.message == f"the output folder {said}, which kernels are read from"
+    assert "--output" in found.remedy
+
+
+def test_an_output_beside_the_kernels_is_not_refused(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "k.py").touch()
+    for kernels, output in (("kernels", "kernels_out"), ("kernels", "."), ("kernels/k.py", "kernels")):
+        assert config.load(tmp_path, kernels=(kernels,), output=output).output == output

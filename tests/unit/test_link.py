@@ -63,6 +63,15 @@ class TestLibrary:
     ) -> None:
         assert elf.exported_symbols(with_gpu) == tuple(sorted(f"__tvm_ffi_{name}" for name in exported))
 
+    def test_stays_loaded_when_its_user_closes_it(self, with_gpu: Path) -> None:
+        """Functions of it may be called later, or destroyed."""
+        code = (
+            "import _ctypes, ctypes, pathlib, sys, tvm_ffi\n"
+            "_ctypes.dlclose(ctypes.CDLL(sys.argv[1])._handle)\n"
+            "assert sys.argv[1] in pathlib.Path('/proc/self/maps').read_text()"
+        )
+        subprocess.run([sys.executable, "-c", code, with_gpu], check=True)
+
     def test_with_gpu_code_loads_and_runs_its_host_function(self, with_gpu: Path) -> None:
         call = (
             "import sys, numpy, tvm_ffi\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stubgen import manifest
+from stubgen import jsontext, manifest
 from stubgen.model import (
     ConstantSlot,
     Default,
@@ -61,6 +63,44 @@ def test_values_keep_their_type(value: bool | int | float | str | tuple[int, ...
     default = kernel.parameters[0].default
     assert default is not None
     assert repr(default.value) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (math.inf, {"$float": "inf"}),
+        (-math.inf, {"$float": "-inf"}),
+        (math.nan, {"$float": "nan"}),
+        ((1.5, math.inf, None), [1.5, {"$float": "inf"}, None]),
+    ],
+)
+def test_numbers_that_json_cannot_write_keep_their_value(
+    value: float | tuple[float, ...], written: object
+) -> None:
+    library = library_of(Default(value))
+    data = manifest.encode(library, {})
+    (module,) = json.loads(data)["library"]["modules"]
+    assert module["kernels"][0]["parameters"][0]["default"] == {"value": written}
+    assert repr(jsontext.decode(data, manifest.Manifest).library) == repr(library)
+
+
+def test_what_looks_like_such_a_number_stays_what_it_is() -> None:
+    for data in ({"float": "inf"}, {"$float": "1.5"}, {"$float": "inf", "and": 1}, "inf", ["nan"]):
+        assert jsontext.decode(jsontext.encode(data), object) == data
+
+
+@pytest.mark.parametrize(
+    "path", ["../elsewhere", "p/../../elsewhere", "/etc/passwd", "p//x", "./p/x", "", "..", "p/\0"]
+)
+def test_a_manifest_of_other_files_is_none(path: str, tmp_path: Path) -> None:
+    file = tmp_path / manifest.NAME
+    library = library_of(Default(1))
+    file.write_bytes(manifest.encode(library, {"p/..x": b"1", "p/x": b""}))
+    assert manifest.read(file) is not None
+    file.write_bytes(manifest.encode(library, {path: b"1", "p/x": b""}))
+    assert manifest.read(file) is None
+    file.write_bytes(manifest.encode(msgspec.structs.replace(library, package=f"../{path}"), {}))
+    assert manifest.read(file) is None
 
 
 def test_models_cannot_be_changed() -> None:
