@@ -3,18 +3,8 @@
 Kernel modules use the names below, usually as ``import stubgen as sg``. The command is ``cute-stubgen``.
 """
 
-from stubgen.declare import (
-    dim,
-    env_stream,
-    export,
-    family,
-    kernel,
-    pointer,
-    stream,
-    strided,
-    target_arch,
-    tensor,
-)
+from stubgen.arguments import dim, env_stream, pointer, stream, strided, tensor
+from stubgen.declare import export, family, kernel, target_arch
 from stubgen.effects import backward
 from stubgen.labels import DeclarationError
 

@@ -19,9 +19,10 @@ from cutlass.cute.runtime import (
     make_ptr,
 )
 
+from stubgen.arguments import Dim, PointerArg, StreamArg, StridedArg, TensorArg
 from stubgen.compiler import checks, dsl, limits
 from stubgen.compiler.findings import Finding, RefusedError, finding
-from stubgen.declare import Call, Dim, PointerArg, StreamArg, StridedArg, TensorArg
+from stubgen.declare import Call
 from stubgen.labels import DeclarationError
 
 

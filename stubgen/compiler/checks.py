@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from cutlass import cute
 
+from stubgen.arguments import Dim, PointerArg, StridedArg, TensorArg
 from stubgen.compiler import dsl
-from stubgen.declare import Call, Dim, PointerArg, StridedArg, TensorArg
+from stubgen.declare import Call
 from stubgen.effects import Backward, Effects
 from stubgen.labels import DeclarationError
 

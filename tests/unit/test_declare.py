@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import stubgen as sg
 from stubgen import declare
-from stubgen.declare import Call, Declaration, Dim, StreamArg
+from stubgen.arguments import Dim, StreamArg
+from stubgen.declare import Call, Declaration
 from stubgen.labels import DeclarationError, identifier_part, label_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
