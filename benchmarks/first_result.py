@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-ROUNDS = 9
+ROUNDS = 7
 
 _BEFORE = """
 import time
