@@ -26,7 +26,7 @@ batch, m, n, k = (
 def sample(tensor):
     """Make a tensor like the declared one, for the registry to look at."""
     made = torch.empty([128] * len(tensor.shape), dtype=torch_type_from_cutlass_type(tensor.dtype))
-    return made.mT if tensor.order else made
+    return made.mT if tensor.unit == -2 else made
 
 
 def operator(wanted, sums, a, b, out):
@@ -39,24 +39,27 @@ def operator(wanted, sums, a, b, out):
     [found] = get_operators(
         GemmArguments(sample(a), sample(b), sample(out), sums), is_wanted, TARGET, limit=1
     )
-    more = {}
-    if wanted[0] is mma.HopperWgmma:
-        more["max_active_clusters"] = cutlass.utils.HardwareInfo().get_max_active_clusters(2)
+    clusters = cutlass.utils.HardwareInfo().get_max_active_clusters(wanted[2][0])
+    more = {"max_active_clusters": clusters} if wanted[0] is mma.HopperWgmma else {}
     return sg.kernel(found.impl, a, b, out, stream=sg.env_stream(), **more)
+
+
+def rows(dtype, *shape, unit=-1):
+    """Describe a tensor whose rows are read or written 16 bytes at a time."""
+    return sg.strided(dtype, *shape, vector=128 // dtype.width, unit=unit)
 
 
 def operands(dtype, out_dtype, *lead, b_major):
     """Describe a, b and out."""
-    order = (*((2,) if lead else ()), 0, 1) if b_major == "k" else None
-    a, out = sg.tensor(dtype, *lead, m, k, align=16), sg.tensor(out_dtype, *lead, m, n, align=16)
-    return a, sg.tensor(dtype, *lead, k, n, order=order, align=16), out
+    n, k = (sg.dim(name, divisible_by=128 // of.width) for name, of in (("n", out_dtype), ("k", dtype)))
+    b = rows(dtype, *lead, k, n, unit=-2 if b_major == "k" else -1)
+    return rows(dtype, *lead, m, k), b, rows(out_dtype, *lead, m, n)
 
 
 @sg.family(dtype=HALF, b_major=["k", "n"], batched=[False, True])
 def gemm(dtype, b_major, batched):
     """Multiply: out = a @ b, on the tensor cores that the GPU has."""
-    lead = (batch,) if batched else ()
-    return operator(NATIVE, cutlass.Float32, *operands(dtype, dtype, *lead, b_major=b_major))
+    return operator(NATIVE, cutlass.Float32, *operands(dtype, dtype, *[batch] * batched, b_major=b_major))
 
 
 @sg.family(dtype=HALF)
