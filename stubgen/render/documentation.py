@@ -186,11 +186,8 @@ def describe(slot: Slot) -> str:
             return "CUDA stream"
         case ShapeSlot(extents=extents):
             return f"integers {_extents(extents)}"
-        case TupleSlot(items=items, fields=fields):
-            shown = list(map(describe, items))
-            if fields:
-                shown = [f"{field}: {text}" for field, text in zip(fields, shown, strict=True)]
-            return f"({'; '.join(shown)})"
+        case TupleSlot():
+            return _tuples([slot])
         case ChoiceSlot(values=values):
             return _enumerated([_choice(value) for value in values], "or")
         case OneOfSlot(alternatives=alternatives):
@@ -206,16 +203,29 @@ def _enumerated(items: Sequence[str], word: str) -> str:
     return f"{', '.join(first)} {word} {last}" if first else last
 
 
-def _one_of(alternatives: Sequence[Slot]) -> str:
-    """Describe alternatives in one line; what tensors of one rank have in common is said once."""
+def _one_of(alternatives: Iterable[Slot], joint: str = "; or ") -> str:
+    """Describe alternatives in one line; what tensors of one rank, or tuples, have in common is said once."""
     tensors: dict[tuple[int, str | None], list[TensorSlot]] = {}
-    others: list[str] = []
+    tuples: dict[tuple[int, tuple[str, ...]], list[TupleSlot]] = {}
+    others: dict[str, None] = {}
     for slot in alternatives:
-        if isinstance(slot, TensorSlot):
-            tensors.setdefault((len(slot.shape), slot.device), []).append(slot)
-        else:
-            others.append(describe(slot))
-    return "; or ".join([*map(_tensors, tensors.values()), *dict.fromkeys(others)])
+        match slot:
+            case TensorSlot():
+                tensors.setdefault((len(slot.shape), slot.device), []).append(slot)
+            case TupleSlot():
+                tuples.setdefault((len(slot.items), slot.fields), []).append(slot)
+            case _:
+                others[describe(slot)] = None
+    return joint.join([*map(_tensors, tensors.values()), *map(_tuples, tuples.values()), *others])
+
+
+def _tuples(slots: Sequence[TupleSlot]) -> str:
+    """Describe tuples of one length as one, item by item."""
+    shown = [_one_of(column, " or ") for column in zip(*(slot.items for slot in slots), strict=True)]
+    fields = slots[0].fields
+    if fields:
+        shown = [f"{field}: {text}" for field, text in zip(fields, shown, strict=True)]
+    return f"({'; '.join(shown)})"
 
 
 def _tensors(slots: Sequence[TensorSlot]) -> str:

@@ -182,6 +182,19 @@ def test_names_that_are_valid_in_c_stay_as_they_are(written: list[str]) -> None:
         (NoneSlot(), "None"),
         (ScalarSlot("int32"), "int32"),
         (ShapeSlot((4, Symbol("n"))), "integers (4, n)"),
+        (
+            OneOfSlot(
+                tuple(
+                    TupleSlot((first, TensorSlot(dtype, (8,), (2,))), "Both", ("a", "b"))
+                    for first, dtype in ((ScalarSlot("int32"), "float16"), (NoneSlot(), "float32"))
+                )
+            ),
+            "(a: int32 or None; b: float16 | float32, shape (8,), strides (2,), CUDA)",
+        ),
+        (
+            OneOfSlot((TupleSlot((NoneSlot(),)), TupleSlot((NoneSlot(), ScalarSlot("bool"))), NoneSlot())),
+            "(None); or (None; bool); or None",
+        ),
     ],
 )
 def test_an_argument_is_described_in_words(slot: object, text: str) -> None:
