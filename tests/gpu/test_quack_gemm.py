@@ -1,7 +1,7 @@
 """The GEMMs of quack, through the package that examples/quack builds, against float64 on a real GPU.
 
 Needs ``PYTHONPATH=examples/quack/generated`` and neither quack nor the DSL. Build it with
-``python -m stubgen -C examples/quack generate --arch sm_90a``.
+``cute-stubgen generate -C examples/quack --arch sm_90a``.
 """
 
 from __future__ import annotations

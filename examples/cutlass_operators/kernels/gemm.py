@@ -75,7 +75,8 @@ def gemm_fp8(out_dtype):
     return None if NATIVE == AMPERE else operator(NATIVE, cutlass.Float32, *tensors)
 
 
-@sg.family(dtype=[cutlass.Int8, cutlass.Uint8])
+# Not Uint8: the operators that take it multiply it as Int8.
+@sg.family(dtype=[cutlass.Int8])
 def gemm_int8(dtype):
     """Multiply: out = a @ b for 8-bit integers, from Hopper on; b has to be contiguous along k."""
     tensors = operands(dtype, cutlass.Int32, b_major="k")
