@@ -63,12 +63,12 @@ def candidates(folder: Path) -> dict[str, Call]:
     bare = tvm_ffi.load_module(str(library))["add_constant"]
     generated, keyword = elementwise.add_constant, keyword_module.add_constant
 
-    operator = torch.library.custom_op(
-        "benchmarks::add_constant",
-        lambda a, b, offset: generated(a, b, offset),
-        mutates_args=("b",),
-        schema="(Tensor a, Tensor(b!) b, float offset) -> ()",
-    )
+    schema = "(Tensor a, Tensor(b!) b, float offset) -> ()"
+
+    @torch.library.custom_op("benchmarks::add_constant", mutates_args=("b",), schema=schema)
+    def operator(a: Any, b: Any, offset: float) -> None:
+        generated(a, b, offset)
+
     calls: dict[str, Call] = {
         "bare": lambda: bare(a, b, 2.5),
         "generated": lambda: generated(a, b, 2.5),

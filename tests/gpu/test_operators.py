@@ -1,7 +1,7 @@
 """GEMMs of nvidia-cutlass-operators, through the package that its example builds, against float64 on a GPU.
 
 Needs ``PYTHONPATH=examples/cutlass_operators/generated`` and neither that library nor the DSL. Build it with
-``python -m stubgen -C examples/cutlass_operators generate --arch sm_90a``.
+``cute-stubgen generate -C examples/cutlass_operators --arch sm_90a``.
 """
 
 from __future__ import annotations
