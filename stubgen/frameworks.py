@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stubgen.diagnostics import Problem, problem, raise_if_any
 from stubgen.effects import Backward
@@ -79,7 +79,7 @@ def _why_not_in_jax(function: Function) -> str | None:
 def _problems(function: Function, module: Module, library: Library) -> Iterator[Problem]:
     wrong = [*_wrong_names(function), *_unlike(function, module)]
     yield from wrong
-    wanted = [_NAMES[name] for name in library.frameworks if why_not(name, function) is None]
+    wanted: list[Framework] = [name for name in library.frameworks if why_not(name, function) is None]
     if wrong or not wanted:
         return
     if not function.effects.mutates:
@@ -87,7 +87,7 @@ def _problems(function: Function, module: Module, library: Library) -> Iterator[
             "CS240",
             place=function.place,
             kernel=function.name,
-            framework=" and ".join(wanted),
+            framework=" and ".join(_NAMES[name] for name in wanted),
             example=functional.tensors(function)[-1],
         )
         return
@@ -100,7 +100,7 @@ def _problems(function: Function, module: Module, library: Library) -> Iterator[
             )
         return
     if function.effects.backward is not None:
-        for reason in _wrong_backward(function.effects.backward, made, library):
+        for reason in _wrong_backward(function.effects.backward, made, library, wanted):
             yield problem("CS242", place=function.place, kernel=function.name, reason=reason)
 
 
@@ -138,7 +138,9 @@ def _unlike(function: Function, module: Module) -> Iterator[Problem]:
             return
 
 
-def _wrong_backward(given: Backward, forward: Functional, library: Library) -> Iterator[str]:
+def _wrong_backward(
+    given: Backward, forward: Functional, library: Library, wanted: Sequence[Framework]
+) -> Iterator[str]:
     """Say what of a mapping leads nowhere."""
     found = [(m, f) for m in library.modules for f in m.functions if f.name == given.function]
     if not found:
@@ -148,6 +150,11 @@ def _wrong_backward(given: Backward, forward: Functional, library: Library) -> I
     if not function.effects.returns:
         yield f"is {given.function}, which declares no returns"
         return
+    for framework in wanted:
+        reason = why_not(framework, function)
+        if reason:
+            yield f"is {given.function}, which {_NAMES[framework]} cannot call: {reason}"
+            return
     try:
         made = functional.functional(function, module)
     except NotDerivableError:  # reported at the function itself

@@ -69,7 +69,7 @@ def _torch(library: Library) -> dict[str, str]:
 def _jax(library: Library) -> dict[str, str]:
     shown = list(frameworks.shown(library, "jax"))
     pure = [
-        _jax_function(module, function, made)
+        _jax_function(module, function, made, library)
         for module, function, made in _functionals(shown)
         if made.outputs or made.changed
     ]
@@ -183,7 +183,7 @@ def _torch_functional(module: Module, function: Function, made: Functional, libr
     arguments = [f'"{function.name}"', f'"{schema}"', repr(made.order)]
     before = ""
     if function.effects.backward is not None:
-        before, gradients = _gradients(function, made, library)
+        before, gradients = _gradients(function, made, library, "Tensor")
         arguments.append(f"gradients={gradients}")
     return _Shown(
         function.name,
@@ -222,7 +222,7 @@ def _schema_type(slot: Slot, alias: str) -> str:
     return kind + optional
 
 
-def _gradients(function: Function, made: Functional, library: Library) -> tuple[str, str]:
+def _gradients(function: Function, made: Functional, library: Library, array: str) -> tuple[str, str]:
     """Show a function that computes gradients, and the argument that names it, the outputs and the inputs."""
     backward = function.effects.backward
     assert backward is not None
@@ -232,8 +232,11 @@ def _gradients(function: Function, made: Functional, library: Library) -> tuple[
     target = functional.functional(other, other_module)
     takes = {taker: f"grad_{output}" for output, taker in backward.grads.items()}
     passed = {p.name: takes.get(p.name, p.name) for p in target.parameters}
-    types = {passed[p.name]: python_types.type_of(p.slot, records=False) for p in target.parameters}
-    result = "Tensor" if len(target.outputs) == 1 else f"tuple[{', '.join(['Tensor'] * len(target.outputs))}]"
+    types = {
+        passed[p.name]: _of_arrays(python_types.type_of(p.slot, records=False), array)
+        for p in target.parameters
+    }
+    result = _result(array, len(target.outputs))
     name = f"_{function.name}_gradients"
     head = call_like(f"def {name}", [f"{p}: {kind}" for p, kind in types.items()], f" -> {result}:")
     call = call_like(f"return {other.name}", [f"{p}={value}" for p, value in passed.items()], "")
@@ -269,17 +272,22 @@ _TORCH_DTYPES = {"float4_e2m1fnx2": "float4_e2m1fn_x2"}
 # JAX
 
 
-def _jax_function(module: Module, function: Function, made: Functional) -> _Shown:
+def _jax_function(module: Module, function: Function, made: Functional, library: Library) -> _Shown:
     platform = "gpu" if "cuda" in functional.devices(function) else "cpu"
     arguments = [f'"{module.name}.{function.name}"', repr(made.order), f'"{platform}"']
     if made.changed:
         arguments.append(f"changes={made.changed!r}".replace("'", '"'))
+    before = ""
+    if function.effects.backward is not None:
+        before, gradients = _gradients(function, made, library, "Array")
+        arguments.append(f"gradients={gradients}")
     return _Shown(
         function.name,
         call_like("@_function", arguments, ""),
         _pure_signature(function.name, made, "Array"),
         _function_doc(module, function, made),
         _pure_body(made, _jax_shape),
+        before,
     )
 
 
@@ -302,15 +310,21 @@ _JAX_DTYPES = {"bool": "bool_"}
 
 
 def _pure_signature(name: str, made: Functional, array: str) -> str:
-    items = python_types.keyword_items(made.parameters)
-    if array != "Tensor":
-        items = [re.sub(r"(?<=[ |\[])Tensor\b", array, item) for item in items]
+    items = [_of_arrays(item, array) for item in python_types.keyword_items(made.parameters)]
     if made.choices and "*" not in items:
         items.append("*")
     items += [f"{choice}: _dtype | None = None" for choice in made.choices]
     count = len(made.outputs) + (len(made.changed) if array == "Array" else 0)
-    result = array if count == 1 else f"tuple[{', '.join([array] * count)}]"
-    return call_like(f"def {name}", items, f" -> {result}:")
+    return call_like(f"def {name}", items, f" -> {_result(array, count)}:")
+
+
+def _of_arrays(text: str, array: str) -> str:
+    """Name the framework's own arrays in a type, or in a parameter with its type."""
+    return re.sub(r"(?<=[ \[])Tensor\b|^Tensor\b(?!:)", array, text)
+
+
+def _result(array: str, count: int) -> str:
+    return array if count == 1 else f"tuple[{', '.join([array] * count)}]"
 
 
 def _pure_body(made: Functional, make: Callable[[Output, Functional], str]) -> str:

@@ -107,6 +107,23 @@ def test_vmap_calls_one_after_the_other(module: ModuleType) -> None:
     assert jax.vmap(lambda x: module.axpby(2.0, x, 1.0, x))(x).tolist() == (3 * x).tolist()
 
 
+@pytest.mark.parametrize("power", [1, 2])
+def test_gradients_are_those_of_the_same_in_jax(module: ModuleType, run: Any, power: int) -> None:
+    x, y = vector(1, -2, 3, dtype=jnp.float64), vector(4, 0.5, 6, dtype=jnp.float64)
+
+    def loss(product: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        return lambda x, y: (product(jnp.sin(x), y) * x).sum()
+
+    found = run(jax.grad(loss(lambda x, y: module.product(x, y, power)), (0, 1)), x, y)
+    want = jax.grad(loss(lambda x, y: x * y**power), (0, 1))(x, y)
+    assert all(map(jnp.allclose, found, want))
+
+
+def test_a_gradient_that_nobody_declared_is_refused(module: ModuleType) -> None:
+    with pytest.raises(ValueError, match="cannot be differentiated"):
+        jax.grad(lambda x: module.axpby(1.0, x, 1.0, x).sum())(vector(1, 2))
+
+
 def test_wrong_calls_say_what_is_wrong(module: ModuleType, run: Any) -> None:
     x = vector(1, 2)
     with pytest.raises(Exception, match=r"Mismatched Tensor on argument #3 when calling: `axpby\("):

@@ -266,6 +266,12 @@ def test_tensors_without_memory_are_traced_and_not_touched(native: ModuleType, p
     assert (made.shape, made.dtype) == ((7,), torch.float64)
 
 
+def test_outputs_on_the_meta_device_are_not_computed(pure: ModuleType) -> None:
+    x = torch.empty(7, 3, device="meta")
+    for made in (pure.row_sums(x), torch.ops.framed.row_sums.functional(x, None)):
+        assert (made.device.type, made.shape, made.dtype) == ("meta", (7,), torch.float32)
+
+
 def test_make_fx_records_an_operator(native: ModuleType) -> None:
     def call(x: torch.Tensor) -> torch.Tensor:
         native.scale(x, 2.0)

@@ -599,7 +599,12 @@ def rmsnorm(x: Array, weight: Array, eps: float) -> Array:
     return _shaped(x.shape, x.dtype)
 
 
-@_function("softmax.softmax", (0, 1), "gpu")
+def _softmax_gradients(out: Array, grad_out: Array) -> Array:
+    """Give the gradients of softmax."""
+    return softmax_backward(out=out, grad=grad_out)
+
+
+@_function("softmax.softmax", (0, 1), "gpu", gradients=(("out",), ("x",), _softmax_gradients))
 def softmax(x: Array) -> Array:
     """out = exp(x) / sum(exp(x)) along each row.
 

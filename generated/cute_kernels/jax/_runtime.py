@@ -31,7 +31,12 @@ def shaped(*shape_and_dtype: Any) -> Any:
 
 
 def function(
-    path: str, order: tuple[int, ...], platform: str, *, changes: tuple[str, ...] = ()
+    path: str,
+    order: tuple[int, ...],
+    platform: str,
+    *,
+    changes: tuple[str, ...] = (),
+    gradients: tuple[tuple[str, ...], tuple[str | None, ...], Callable[..., Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Replace a function that gives the shapes of the outputs of a compiled one by one that runs it.
 
@@ -45,6 +50,9 @@ def function(
         ``"cpu"`` or ``"gpu"``.
     changes
         The inputs that are changed in place; their new values are returned behind the outputs.
+    gradients
+        The names of the outputs, those of the inputs that there are gradients of, and a function that
+        computes these; what it takes of inputs, outputs and gradients (``grad_out``), it names.
     """
 
     def wrap(prototype: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,12 +64,12 @@ def function(
 
         targets: dict[tuple[Any, ...], str] = {}
 
-        def call(*arguments: Any) -> Any:
+        def run(*arguments: Any) -> Any:
             for name, array, value in zip(names, is_array, arguments):
                 if not array and isinstance(value, Tracer):
                     raise TypeError(f"{path}: {name} is a part of what is compiled, and cannot be a traced value")
             shapes = make(*arguments)
-            outputs = list(shapes) if isinstance(shapes, tuple) else [shapes]
+            outputs = list(_as_tuple(shapes))
             outputs += [jax.ShapeDtypeStruct(arguments[i].shape, arguments[i].dtype) for i in changed]
             arrays = [i for i, a in enumerate(arguments) if is_array[i] and a is not None]
             numbers = {f"a{i}": _number(a) for i, a in enumerate(arguments) if not is_array[i] and _is_number(a)}
@@ -82,9 +90,47 @@ def function(
             )(*(arguments[i] for i in arrays), **numbers)
             return made[0] if len(made) == 1 else tuple(made)
 
-        return keywords(call)(prototype)
+        def call(*arguments: Any) -> Any:
+            arrays = {name: i for i, name in enumerate(names) if is_array[i] and arguments[i] is not None}
+            return _differentiable(run, names, arguments, arrays, gradients)
+
+        return keywords(call if gradients else run)(prototype)
 
     return wrap
+
+
+def _differentiable(
+    run: Callable[..., Any], names: list[str], arguments: tuple[Any, ...], arrays: dict[str, int], gradients: Any
+) -> Any:
+    """Call a function, and tell JAX how it is differentiated."""
+    outputs, differentiated, compute = gradients
+
+    def known(given: tuple[Any, ...]) -> dict[str, Any]:
+        return {**dict(zip(names, arguments)), **dict(zip(arrays, given))}
+
+    @jax.custom_vjp
+    def apply(*given: Any) -> Any:
+        return run(*known(given).values())
+
+    def forward(*given: Any) -> Any:
+        made = apply(*given)
+        return made, (given, made)
+
+    def backward(kept: Any, grads: Any) -> tuple[Any, ...]:
+        given, made = kept
+        values = known(given)
+        for name, output, grad in zip(outputs, _as_tuple(made), _as_tuple(grads)):
+            values |= {name: output, f"grad_{name}": grad}
+        found = _as_tuple(compute(*(values[name] for name in inspect.signature(compute).parameters)))
+        by_input = dict(zip(differentiated, found))
+        return tuple(by_input.get(name) for name in arrays)
+
+    apply.defvjp(forward, backward)
+    return apply(*(arguments[i] for i in arrays.values()))
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _register(

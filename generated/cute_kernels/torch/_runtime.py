@@ -15,10 +15,17 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import torch
+try:
+    import torch
+except ImportError as _error:
+    raise ImportError(
+        f"cute_kernels.torch needs PyTorch, which cannot be imported ({_error}): pip install 'torch>=2.6'"
+    ) from _error
 import tvm_ffi
+from torch import is_grad_enabled
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.compiler import is_compiling
 
 from .._runtime import NativeFunction, by_position, keywords, library, resolve
 
@@ -101,16 +108,24 @@ def functional(
         def run(*arguments: Any) -> Any:
             made = make(*arguments)
             outputs = made if isinstance(made, tuple) else (made,)
+            if outputs[0].is_meta:  # there is nothing to compute
+                return made
             compiled(*arranged((*arguments, *outputs, None)))
             return made
 
         target = _operator(f"{name}.functional", schema, run, make)
+        parameters = inspect.signature(prototype).parameters
+        tensors = [i for i, p in enumerate(parameters.values()) if "Tensor" in p.annotation]
         if not target._schema.is_mutable:
-            _differentiate(target, list(inspect.signature(prototype).parameters), gradients)
+            _differentiate(target, list(parameters), gradients)
 
         def call(*arguments: Any) -> Any:
-            if torch.compiler.is_compiling() or (torch.is_grad_enabled() and any(map(_needs_gradient, arguments))):
+            if is_compiling():
                 return target(*arguments)
+            if is_grad_enabled():
+                for i in tensors:
+                    if getattr(arguments[i], "requires_grad", False):
+                        return target(*arguments)
             return run(*arguments)
 
         return keywords(call)(prototype)
@@ -129,10 +144,6 @@ def _operator(name: str, schema: str, run: Callable[..., Any], fake: Callable[..
 
 def _nothing(*_: Any) -> None:
     """Stand in for a function that returns nothing."""
-
-
-def _needs_gradient(argument: Any) -> bool:
-    return isinstance(argument, torch.Tensor) and argument.requires_grad
 
 
 def _differentiate(target: Any, names: list[str], gradients: Any) -> None:
