@@ -46,14 +46,17 @@ import sys
 import framed
 print([name for name in ("torch", "jax") if f"framed.{name}" in sys.modules])
 import framed.torch
+import importlib.util
+print(importlib.util.find_spec("torch._dynamo") is not None)
 print("torch._dynamo" in sys.modules, "jax" in sys.modules)
 import torch._dynamo
+print(any("framed" in type(finder).__module__ for finder in sys.meta_path))
 import torch
 x = torch.ones(3)
 torch.compile(lambda x: framed.torch.scale(x, 3.0), fullgraph=True, backend="eager")(x)
 print(x.tolist())
 """
-    assert run_apart(code).splitlines() == ["[]", "False False", "[3.0, 3.0, 3.0]"]
+    assert run_apart(code).splitlines() == ["[]", "True", "False False", "False", "[3.0, 3.0, 3.0]"]
 
 
 def test_a_function_is_the_native_function(native: ModuleType) -> None:

@@ -211,19 +211,26 @@ def _substitute(compiled: TorchFunction, target: Any) -> None:
 class _Finder(importlib.abc.MetaPathFinder):
     """Waits for torch's compiler to be imported: that takes longer than torch itself, and not all need it."""
 
+    def __init__(self) -> None:
+        self._is_asking_others = False
+
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """Find the compiler, and have it told of all functions when it is there."""
-        if name != _COMPILER:
+        """Find the compiler where others do, and have it told of all functions when it is there."""
+        if name != _COMPILER or self._is_asking_others:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._is_asking_others = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._is_asking_others = False
         if spec and spec.loader:
             run = spec.loader.exec_module
 
             def exec_module(module: types.ModuleType) -> None:
                 run(module)
-                for compiled, operator_ in _substituted.items():
-                    _substitute(compiled, operator_)
+                sys.meta_path.remove(self)
+                for compiled, target in _substituted.items():
+                    _substitute(compiled, target)
 
             spec.loader.exec_module = exec_module
         return spec
