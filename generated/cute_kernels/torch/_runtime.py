@@ -74,7 +74,7 @@ def function(path: str, schema: str) -> TorchFunction:
     made.__doc__ = native.__doc__
     made._prototype = native._prototype
     _functions[name] = made
-    _substituted[made] = target
+    _wait_for_compiler(made, target)
     return made
 
 
@@ -190,16 +190,16 @@ for _kind in (FakeTensor, FunctionalTensor):
         setattr(_kind, "__tvm_ffi_object__", _held)
 
 
-class _Substituted(dict[TorchFunction, Any]):
-    """The operator of each function, which torch's compiler puts in its place."""
-
-    def __setitem__(self, compiled: TorchFunction, target: Any) -> None:
-        super().__setitem__(compiled, target)
-        if _COMPILER in sys.modules:
-            _substitute(compiled, target)
+_waiting: list[tuple[TorchFunction, Any]] = []
+"""Functions that torch's compiler does not know yet, and their operators."""
 
 
-_substituted = _Substituted()
+def _wait_for_compiler(compiled: TorchFunction, target: Any) -> None:
+    """Let torch's compiler put an operator in the place of a function, as soon as it is there."""
+    if _COMPILER in sys.modules:
+        _substitute(compiled, target)
+    else:
+        _waiting.append((compiled, target))
 
 
 def _substitute(compiled: TorchFunction, target: Any) -> None:
@@ -229,7 +229,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             def exec_module(module: types.ModuleType) -> None:
                 run(module)
                 sys.meta_path.remove(self)
-                for compiled, target in _substituted.items():
+                for compiled, target in _waiting:
                     _substitute(compiled, target)
 
             spec.loader.exec_module = exec_module
