@@ -108,5 +108,6 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def gpu(session: nox.Session) -> None:
     """Compare every kernel with a float64 reference on a GPU; skips where there is none."""
+    packages = ("generated", "examples/quack/generated", "examples/cutlass_operators/generated")
     session.install(TVM_FFI.requirement, *groups("gpu"))
-    session.run("pytest", "tests/gpu", "-s", *session.posargs, env={"PYTHONPATH": "generated"})
+    session.run("pytest", "tests/gpu", "-s", *session.posargs, env={"PYTHONPATH": ":".join(packages)})

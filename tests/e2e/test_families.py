@@ -130,6 +130,7 @@ def right(x: Array, flag: bool) -> None:
     families.one_value(x)
     families.records((x, 1.0, None), (1.0, True), x)
     kw.records(families.Pair(x, None, x), families.Options(1.0, flag), out=x)
+    kw.records(families.Pair(x, None, x), families.Options(1.0), out=x)
     inner.inner(x, 1)
     inner.inner.variants["2"](x)
 
@@ -370,6 +371,12 @@ def test_records_tell_variants_apart(
     families.records((x, factor, more), (1.0, negate), out)
     kw.records(families.Pair(x, factor, more), families.Options(1.0, negate), again)
     assert out.tolist() == again.tolist() == expected
+
+
+def test_a_constant_that_variants_differ_in_keeps_its_default(families: ModuleType, kw: ModuleType) -> None:
+    out = np.zeros(2)
+    kw.records(families.Pair(np.ones(2), None, None), families.Options(amount=1.0), out)
+    assert out.tolist() == [2.0, 2.0]
 
 
 def test_records_that_no_variant_takes(families: ModuleType) -> None:
