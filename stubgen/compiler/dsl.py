@@ -27,6 +27,7 @@ from cutlass._mlir import ir
 from cutlass.base_dsl import Arch
 from cutlass.base_dsl.common import DSLBaseError
 from cutlass.base_dsl.runtime.jit_arg_adapters import is_arg_annotation_constexpr
+from cutlass.base_dsl.tvm_ffi_builder import spec
 from cutlass.base_dsl.tvm_ffi_builder.tvm_ffi_builder import TVMFFIFunctionBuilder as FunctionBuilder
 from cutlass.cutlass_dsl import CuTeDSL, is_cute_algebra_type
 from cutlass.runtime import _FakeStream
@@ -44,6 +45,7 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (converter.ConverterContext, "alloc_or_reuse_symint_var"),
     (converter, "_convert_single_arg"),
     (converter, "_tvm_ffi_args_spec_converter"),
+    (spec, "create_map_tensor_dtype_f4x2_to_f4_spec"),
     (CuTeDSL, "mangle_name"),
     (FunctionBuilder, "decode_param_tensor"),
     (FunctionBuilder, "load_dltensor_dtype_code"),
@@ -363,6 +365,19 @@ def shorten_paths(project: str) -> None:
 
 def _is_below(filename: str, folder: str) -> bool:
     return bool(folder) and filename.startswith(f"{folder}/")
+
+
+def keep_devices_of_packed_tensors() -> None:
+    """Let tensors of 4-bit floats keep their device and alignment, which DSL 4.7 forgets as it packs them."""
+    pack = spec.create_map_tensor_dtype_f4x2_to_f4_spec
+
+    def create_map_tensor_dtype_f4x2_to_f4_spec(given: Any) -> Any:
+        packed = pack(given)
+        for name in ("dlpack_device_type", "device_type_name", "device_id", "data_alignment"):
+            setattr(packed, name, getattr(given, name))
+        return packed
+
+    spec.create_map_tensor_dtype_f4x2_to_f4_spec = create_map_tensor_dtype_f4x2_to_f4_spec
 
 
 def tell_signed_from_unsigned() -> None:

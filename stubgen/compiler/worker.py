@@ -173,6 +173,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
     if unknown:
         return unknown
     dsl.name_symbols_as_declared()
+    dsl.keep_devices_of_packed_tensors()
     dsl.tell_signed_from_unsigned()
     dsl.name_functions_in_ascii()
     dsl.shorten_paths(settings.project)

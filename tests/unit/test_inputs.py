@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -71,6 +72,33 @@ def test_make_reads_the_names_as_they_are(tmp_path: Path) -> None:
         subprocess.run(["touch", "-d", "+5 seconds", file], check=True)
         assert "touch" in made(), file
         subprocess.run(["touch", "-d", "-5 seconds", file], check=True)
+
+
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="needs ninja")
+def test_ninja_reads_the_names_as_they_are(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("plain", "with space", "with#hash", "with$dollar")]
+    write_depfile(tmp_path / "target.d", files)
+    target = tmp_path / "target"
+    rule = f"rule touch\n  command = touch $out\n  depfile = {target}.d\nbuild {target}: touch\n"
+    (tmp_path / "build.ninja").write_text(rule)
+
+    def made() -> str:
+        command = ["ninja", "-C", tmp_path, "-d", "explain"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def touch(file: Path, seconds: int) -> None:
+        subprocess.run(["touch", "-d", f"{seconds:+} seconds", file], check=True)
+
+    for file in files:
+        touch(file, -5)
+    made()
+    assert "no work to do" in made()
+    for file in files:
+        touch(file, 5)
+        assert "touch " in made(), file
+        touch(file, -5)
+        touch(target, 0)
+        assert "no work to do" in made(), file
 
 
 def test_folder_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
