@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import operator
@@ -237,10 +238,13 @@ def keywords(
     """
 
     def wrap(prototype: _Function) -> _Function:
+        signature = inspect.signature(prototype)
+        called = _taking_tensors(target, pointers) if pointers else target
+        here = unpack if _version(tvm_ffi.__version__) < (0, 1, 15) else ()
+        if here:
+            called = _unpacking(called, [list(signature.parameters).index(name) for name in here])
         function: Any = make_kwargs_wrapper_from_signature(
-            _taking_tensors(target, pointers) if pointers else target,
-            inspect.signature(prototype),
-            map_dataclass_to_tuple=list(unpack),
+            called, signature, map_dataclass_to_tuple=[name for name in unpack if name not in here]
         )
         function.__signature__ = inspect.signature(prototype)
         function.__name__ = prototype.__name__
@@ -251,6 +255,24 @@ def keywords(
         return function  # type: ignore[no-any-return]
 
     return wrap
+
+
+def _unpacking(target: Callable[..., None], positions: Sequence[int]) -> Callable[..., None]:
+    """Let a function take dataclasses; tvm-ffi before 0.1.15 fails over named tuples inside of them."""
+
+    def call(*arguments: Any) -> None:
+        passed = list(arguments)
+        for index in positions:
+            passed[index] = _unpacked(passed[index])
+        target(*passed)
+
+    return call
+
+
+def _unpacked(given: Any) -> Any:
+    if dataclasses.is_dataclass(given):
+        return tuple(_unpacked(getattr(given, field.name)) for field in dataclasses.fields(given))
+    return tuple(_unpacked(item) for item in given) if isinstance(given, (tuple, list)) else given
 
 
 def _taking_tensors(
