@@ -199,8 +199,11 @@ def _cold_run(project: Project, what: str, folder: Path) -> dict[str, Any]:
     one = project.generate("--jobs", "1")
     project.forget()
     two = project.generate("--jobs", "2")
+    library = project.folder / "generated" / "cute_kernels" / "lib" / "libcute_kernels.so"
     bare = project.run([str(script), str(out), str(project.folder), str(project.sources), ARCH])
     return {
+        f"{what}, library, MB": round(library.stat().st_size / 1e6, 2),
+        f"{what}, cold run, wall s": round(one.wall, 1),
         f"{what}, cold run, CPU s": round(one.cpu, 1),
         f"{what}, bare cute.compile and export_to_c, CPU s": round(bare.cpu, 1),
         f"{what}, cold run / bare cute.compile, CPU": round(one.cpu / bare.cpu, 2),
