@@ -116,17 +116,18 @@ def compile_objects(
     runtimes = runtimes or find_runtimes(device_code=device_code, machine=host.machine)
     companion = companion_source(definitions, static_runtime=device_code and runtimes.library is None)
     texts = {"companion": companion, **(sources or {})}
+    # The C first: that of a thousand kernels takes longer than any of them.
     compiled = _at_once(
         [
-            *(partial(_compile_kernel, kernel, toolchain, host, work) for kernel in kernels),
             *(
                 partial(compile_source, name, text, include, toolchain, host, work)
                 for name, text in texts.items()
             ),
+            *(partial(_compile_kernel, kernel, toolchain, host, work) for kernel in kernels),
         ],
         jobs or os.cpu_count() or 1,
     )
-    return Objects(tuple(compiled), runtimes)
+    return Objects((*compiled[len(texts) :], *compiled[: len(texts)]), runtimes)
 
 
 def link_objects(
