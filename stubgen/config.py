@@ -134,6 +134,8 @@ def _overlaps(project: Path, config: Config) -> Iterator[Problem]:
         kernels = (project / given).resolve()
         if kernels.is_relative_to(output / config.package):
             overlap = "would have its package in the place of"
+        elif kernels == project.resolve() != output:
+            continue  # a project without folders; what is generated declares nothing, so it is left alone
         elif kernels.is_dir() and output.is_relative_to(kernels):
             overlap = "is" if output == kernels else "lies in"
         else:

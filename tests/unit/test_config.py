@@ -160,7 +160,7 @@ def test_all_that_is_wrong_in_the_file_is_said_at_once(tmp_path: Path) -> None:
         (["other", "kernels"], "kernels/inner/out", "kernels/inner/out lies in kernels"),
         (["kernels/../kernels/"], "./kernels/out", "./kernels/out lies in kernels/../kernels/"),
         (["linked"], "kernels/out", "kernels/out lies in linked"),
-        (["."], "generated", "generated lies in ."),
+        (["."], ".", ". is ."),
         (["out/mine"], "out", "out would have its package in the place of out/mine"),
         (["out/mine/k.py"], "out", "out would have its package in the place of out/mine/k.py"),
     ],
@@ -182,5 +182,10 @@ def test_an_output_among_the_kernels_is_refused(
 def test_an_output_beside_the_kernels_is_not_refused(tmp_path: Path) -> None:
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "k.py").touch()
-    for kernels, output in (("kernels", "kernels_out"), ("kernels", "."), ("kernels/k.py", "kernels")):
+    for kernels, output in (
+        ("kernels", "kernels_out"),
+        ("kernels", "."),
+        ("kernels/k.py", "kernels"),
+        (".", "generated"),
+    ):
         assert config.load(tmp_path, kernels=(kernels,), output=output).output == output
