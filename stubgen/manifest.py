@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from stubgen import jsontext
+from stubgen.consistency import contradiction
 from stubgen.model import HostCode, Library
 
 NAME = "manifest.json"
@@ -64,12 +65,11 @@ def read(file: Path) -> Manifest | None:
         found = jsontext.decode(file.read_bytes(), Manifest)
     except (OSError, RecursionError, ValueError, msgspec.MsgspecError):
         return None
-    package = found.library.package
-    return found if "/" not in package and all(map(_is_inside, (package, *found.files))) else None
+    return found if all(map(is_inside, found.files)) and not contradiction(found.library) else None
 
 
-def _is_inside(path: str) -> bool:
-    """Tell whether a path stays in the output folder; who wrote another one wants other files to be read."""
+def is_inside(path: str) -> bool:
+    """Tell whether a path, relative to the output folder, stays in it and is spelled in the only way."""
     pure = PurePosixPath(path)
     return "\0" not in path and path == str(pure) and not pure.is_absolute() and ".." not in pure.parts
 

@@ -16,6 +16,21 @@ import msgspec
 
 from stubgen import jsontext
 from stubgen.effects import Effects
+from stubgen.spelling import (
+    ArchName,
+    CName,
+    Count,
+    DistributionName,
+    DTypeName,
+    GlibcVersion,
+    Label,
+    LinkerSymbol,
+    ModuleName,
+    Name,
+    RelativePath,
+    Requirement,
+    VersionText,
+)
 
 
 class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,10 +40,10 @@ class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Symbol(_Data, frozen=True, tag="symbol"):
     """An extent or stride that is known only at run time."""
 
-    name: str
+    name: Name
     """Shared by every place of one function that must have the same value."""
     bits: Literal[32, 64] = 32
-    divisible_by: int = 1
+    divisible_by: Count = 1
 
 
 Extent: TypeAlias = "int | Symbol"
@@ -38,12 +53,12 @@ Extent: TypeAlias = "int | Symbol"
 class TensorSlot(_Data, frozen=True, tag="tensor"):
     """A tensor, passed as anything that speaks DLPack."""
 
-    dtype: str
+    dtype: DTypeName
     """tvm-ffi's name for the element type, such as ``bfloat16`` or ``float4_e2m1fnx2``."""
     shape: tuple[Extent, ...]
     strides: tuple[Extent, ...] | None = None
     """In elements, one for each dimension; ``None`` where the compiler takes row-major only."""
-    alignment: int | None = None
+    alignment: Count | None = None
     """Of the data pointer, in bytes."""
     device: Literal["cuda", "cpu"] | None = "cuda"
     """``None`` where no more than dtype and shape are known: neither device nor strides nor alignment."""
@@ -52,8 +67,8 @@ class TensorSlot(_Data, frozen=True, tag="tensor"):
 class ScalarSlot(_Data, frozen=True, tag="scalar"):
     """A number or a bool, passed by value."""
 
-    dtype: str
-    divisible_by: int = 1
+    dtype: DTypeName
+    divisible_by: Count = 1
 
 
 class ShapeSlot(_Data, frozen=True, tag="shape"):
@@ -75,9 +90,9 @@ class ConstantSlot(_Data, frozen=True, tag="constant"):
 class PointerSlot(_Data, frozen=True, tag="pointer"):
     """A raw address."""
 
-    dtype: str | None = None
+    dtype: DTypeName | None = None
     """Of what it points to, where the declaration says so."""
-    alignment: int | None = None
+    alignment: Count | None = None
     """Of the address, in bytes."""
     device: Literal["cuda", "cpu"] | None = None
 
@@ -90,9 +105,9 @@ class TupleSlot(_Data, frozen=True, tag="tuple"):
     """A tuple, NamedTuple or dataclass."""
 
     items: tuple[Slot, ...]
-    record: str | None = None
+    record: Name | None = None
     """Name of the :class:`Record` whose fields the items are, if it has one."""
-    fields: tuple[str, ...] = ()
+    fields: tuple[Name, ...] = ()
     """Names of the items, if they are those of a record."""
 
 
@@ -103,8 +118,12 @@ ChoiceValue: TypeAlias = "bool | int | float | str | None"
 class ChoiceSlot(_Data, frozen=True, tag="choice"):
     """A selector of a family: a constexpr of the author's that callers choose, among what was compiled."""
 
-    axis: str
+    axis: Name
     values: tuple[ChoiceValue, ...]
+
+    def has(self, value: ChoiceValue) -> bool:
+        """Tell whether callers can choose a value; unlike a tuple, tells True from 1."""
+        return any(type(v) is type(value) and v == value for v in self.values)
 
     def index(self, value: ChoiceValue) -> int:
         """Give the position of a value; unlike a tuple, tells True from 1."""
@@ -144,7 +163,7 @@ ParameterKind: TypeAlias = Literal["positional_only", "positional_or_keyword", "
 class Parameter(_Data, frozen=True):
     """One argument of a public function."""
 
-    name: str
+    name: Name
     slot: Slot
     kind: ParameterKind = "positional_or_keyword"
     """How the author's signature takes it; compiled functions take everything by position."""
@@ -155,7 +174,7 @@ class Parameter(_Data, frozen=True):
 class Frozen(_Data, frozen=True):
     """An author's parameter that the compiled function no longer has, and the value it was compiled with."""
 
-    name: str
+    name: Name
     value: str
     """As Python source where it has one, and otherwise a description."""
     position: int = 0
@@ -167,14 +186,14 @@ class Frozen(_Data, frozen=True):
 class Field(_Data, frozen=True):
     """One field of a :class:`Record`."""
 
-    name: str
+    name: Name
     default: Default | None = None
 
 
 class Record(_Data, frozen=True):
     """A NamedTuple or dataclass of the author's, which the package defines anew for its users."""
 
-    name: str
+    name: Name
     kind: Literal["namedtuple", "dataclass"]
     fields: tuple[Field, ...]
     doc: str = ""
@@ -194,10 +213,10 @@ class Place(_Data, frozen=True):
 class Variant(_Data, frozen=True):
     """What makes one member of a family: its place on each axis."""
 
-    family: str
-    labels: dict[str, str]
+    family: CName
+    labels: dict[Name, Label]
     """By axis, the part of the variant's name."""
-    values: dict[str, ChoiceValue] = {}
+    values: dict[Name, ChoiceValue] = {}
     """By axis, what a caller passes to choose the variant, where the axis becomes a selector."""
     priority: int = 0
     """Among variants that accept the same call, the highest wins, unless one is more specific."""
@@ -211,9 +230,9 @@ class Variant(_Data, frozen=True):
 class Kernel(_Data, frozen=True):
     """One compiled function: for each architecture, one build of it."""
 
-    name: str
+    name: CName
     """Public name, a C and Python identifier; the symbol is ``__tvm_ffi_<name>``."""
-    module: str
+    module: ModuleName
     """Dotted path of the generated module, relative to the package."""
     parameters: tuple[Parameter, ...]
     """In the order of the ABI."""
@@ -225,14 +244,14 @@ class Kernel(_Data, frozen=True):
     source: Place | None = None
     """Of the ``@cute.jit`` function, where it lies in the project."""
     frozen: tuple[Frozen, ...] = ()
-    env_streams: tuple[str, ...] = ()
+    env_streams: tuple[Name, ...] = ()
     """Author's parameters that are filled from tvm-ffi's environment stream."""
-    archs: tuple[str, ...] = ()
+    archs: tuple[ArchName, ...] = ()
     """What the device code was built for; none for a function that only runs on the host."""
     options: str = ""
     """Compile options of the declaration's own."""
     variant: Variant | None = None
-    entry: str = ""
+    entry: LinkerSymbol = ""
     """The symbol that headers call, where it is not made of the package's name and this one."""
     effects: Effects = Effects()
 
@@ -258,19 +277,19 @@ class Kernel(_Data, frozen=True):
 class Axis(_Data, frozen=True):
     """One dimension that the variants of a family lie along."""
 
-    name: str
-    labels: tuple[str, ...]
+    name: Name
+    labels: tuple[Label, ...]
     """Of all its values, in the author's order."""
 
 
 class Family(_Data, frozen=True):
     """One public function for all variants of a kernel, which it chooses among when it is called."""
 
-    name: str
-    module: str
+    name: CName
+    module: ModuleName
     parameters: tuple[Parameter, ...]
     """Those of the variants; what differs is a :class:`OneOfSlot`, a selector a :class:`ChoiceSlot`."""
-    variants: tuple[str, ...]
+    variants: tuple[CName, ...]
     """Names of the kernels, in the order of the axes' values."""
     axes: tuple[Axis, ...]
     place: Place
@@ -278,10 +297,10 @@ class Family(_Data, frozen=True):
     source: Place | None = None
     frozen: tuple[Frozen, ...] = ()
     """What all variants were compiled with."""
-    env_streams: tuple[str, ...] = ()
-    archs: tuple[str, ...] = ()
+    env_streams: tuple[Name, ...] = ()
+    archs: tuple[ArchName, ...] = ()
     """All that any variant was built for."""
-    entry: str = ""
+    entry: LinkerSymbol = ""
     """As for :class:`Kernel`."""
     effects: Effects = Effects()
     """Those of all variants."""
@@ -306,7 +325,7 @@ def build_name(package: str, kernel: str, arch: str) -> str:
     return f"{package}__{kernel}__{arch}"
 
 
-def tvm_ffi_symbol(name: str) -> str:
+def tvm_ffi_symbol(name: CName) -> str:
     """Give the symbol of a function that tvm-ffi knows by this name."""
     return f"__tvm_ffi_{name}"
 
@@ -314,7 +333,7 @@ def tvm_ffi_symbol(name: str) -> str:
 class Module(_Data, frozen=True):
     """A generated module: the kernels that one kernel module declares."""
 
-    name: str
+    name: ModuleName
     """Dotted, relative to the package."""
     source: str
     """The kernel module's file, relative to the project's folder."""
@@ -367,13 +386,13 @@ Machine: TypeAlias = Literal["x86_64", "aarch64"]
 class SharedRuntime(_Data, frozen=True):
     """The DSL's runtime library, where it is not linked into the package's own."""
 
-    distribution: str
+    distribution: DistributionName
     """What it is installed with."""
-    version: str
+    version: VersionText
     """That the package was built with."""
-    requirement: str
+    requirement: Requirement
     """What pip finds one by that fits."""
-    file: str
+    file: RelativePath
     """Relative to the folder of ``nvidia_cutlass_dsl``."""
 
 
@@ -394,7 +413,7 @@ class Origin(_Data, frozen=True):
     """The library that a package was made for after it had been built."""
 
     file: str
-    package: str | None = None
+    package: CName | None = None
     """The package that it was generated for; ``None`` if another tool made it."""
     is_partial: bool = False
     """Whether there was nothing to read but texts, which leave much unknown."""
@@ -403,12 +422,12 @@ class Origin(_Data, frozen=True):
 class Library(_Data, frozen=True):
     """Everything that is generated from."""
 
-    package: str
+    package: CName
     modules: tuple[Module, ...]
     versions: Versions
-    device_profiles: dict[str, DeviceProfile]
+    device_profiles: dict[ArchName, DeviceProfile]
     """For each architecture, the profile that its kernels were built with."""
-    version: str = "0.1.0"
+    version: VersionText = "0.1.0"
     """Of the package itself, as its author counts."""
     shared_runtime: SharedRuntime | None = None
     """What has to be loaded before the library; nothing if the runtimes are linked into it."""
@@ -441,9 +460,9 @@ class HostCode(_Data, frozen=True):
     machine: Machine
     needed: tuple[str, ...]
     """The shared libraries that the loader has to find."""
-    glibc: str | None = None
+    glibc: GlibcVersion | None = None
     """The oldest that it runs with; ``None`` if it uses none."""
-    libstdcxx: str | None = None
+    libstdcxx: GlibcVersion | None = None
     """The highest ``GLIBCXX`` version that it uses; ``None`` if it uses none."""
     instruction_sets: tuple[str, ...] = ()
     """What the kernels' own code uses beyond plain x86-64, such as ``SSE4_1``; not read on other machines."""

@@ -54,6 +54,11 @@ _OTHERS_NAMESPACES = frozenset({"main", "std", "tvm"})
 
 _MODULE_ATTRIBUTES = frozenset({"annotations"})
 
+RESERVED_MODULES = frozenset(
+    {"config", "description", "include", "jax", "kwargs", "lib", "register_functions", "runtime", "torch"}
+)
+"""Modules and folders that a generated package has of its own, besides private ones."""
+
 USED_BY_HEADERS = frozenset({"StreamGuard", "load_library", "register_functions", "set_stream", "take_error"})
 """What the generated headers define in the package's namespace beside the kernels."""
 
@@ -99,6 +104,22 @@ def can_name_class(name: str) -> bool:
     """Tell whether a class of the author's can keep its name; ``__name__`` may be any text."""
     used = name in _USED_BY_STUBS or name in _USED_BY_MODULES or name in _MODULE_ATTRIBUTES
     return name.isidentifier() and not keyword.iskeyword(name) and not used
+
+
+def is_reserved_module(name: str) -> bool:
+    """Tell whether a generated package has something of its own in the place of a module, with dots."""
+    first, *_ = parts = name.split(".")
+    return first in RESERVED_MODULES or any(part.startswith("_") for part in parts)
+
+
+def module_name_error(name: str) -> str | None:
+    """Return why Python cannot import a module by this name, with dots, or ``None`` if it can."""
+    for part in name.split("."):
+        if not part.isidentifier():
+            return f"{part!r} is no identifier"
+        if keyword.iskeyword(part):
+            return f"{part!r} is a keyword"
+    return None
 
 
 def why_no_package(name: str) -> str | None:

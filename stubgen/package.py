@@ -41,7 +41,16 @@ class Changes:
 
 
 def compare(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
-    """Compare generated files with those on disk; writes nothing."""
+    """Compare generated files with those on disk; writes nothing.
+
+    Raises
+    ------
+    StubgenError
+        CS510 for every path that leads out of the folder, or is spelled so that it might.
+    """
+    raise_if_any(
+        problem("CS510", path=repr(path), output=output) for path in files if not manifest.is_inside(path)
+    )
     there = {path for path in files if os.path.lexists(output / path)}
     added = [path for path in files if path not in there]
     changed = [path for path, data in files.items() if path in there and _read(output / path) != data]

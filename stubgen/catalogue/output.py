@@ -39,6 +39,12 @@ ENTRIES: dict[str, Entry] = {
         "A library of this tool holds its whole description, unless that has been removed. Of others there "
         "are the signatures that compiled functions state in their error messages.",
     ),
+    "CS510": Entry(
+        "{path} is no path of a file in {output}",
+        "nothing was written; do not trust what these files were to be made of",
+        "Every file that is generated lies in the output folder. One that does not was named by somebody who "
+        "wants other files to be overwritten.",
+    ),
     # CS6xx: warnings.
     "CS601": Entry(
         "{value} given for {parameter} of {kernel} is not compiled in: it stays a run-time parameter "

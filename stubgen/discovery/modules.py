@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stubgen import names
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.discovery import files
 from stubgen.discovery.exports import Program
 from stubgen.discovery.scan import Scan, scan
 from stubgen.model import Place
-
-RESERVED = frozenset(
-    {"config", "description", "include", "jax", "kwargs", "lib", "register_functions", "runtime", "torch"}
-)
-"""Modules and folders that a generated package has of its own, besides private ones."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +148,10 @@ def _name_problems(modules: Sequence[KernelModule]) -> Iterator[Problem]:
     first: dict[str, KernelModule] = {}
     for module in modules:
         place = Place(module.file, 1)
-        reason = _why_no_name(module.name)
+        reason = names.module_name_error(module.name)
         if reason:
             yield problem("CS207", place=place, module=module.name, reason=reason)
-        elif _is_taken(module.name):
+        elif names.is_reserved_module(module.name):
             yield problem("CS208", place=place, module=module.name)
         first.setdefault(module.name, module)
     for module in modules:
@@ -164,20 +159,6 @@ def _name_problems(modules: Sequence[KernelModule]) -> Iterator[Problem]:
             yield problem(
                 "CS206", place=Place(module.file, 1), file=module.file, first=other.file, reason=reason
             )
-
-
-def _why_no_name(name: str) -> str | None:
-    for part in name.split("."):
-        if not part.isidentifier():
-            return f"{part!r} is no identifier"
-        if keyword.iskeyword(part):
-            return f"{part!r} is a keyword"
-    return None
-
-
-def _is_taken(name: str) -> bool:
-    first, *_ = parts = name.split(".")
-    return first in RESERVED or any(part.startswith("_") for part in parts)
 
 
 def _rivals(module: KernelModule, first: Mapping[str, KernelModule]) -> Iterator[tuple[str, KernelModule]]:

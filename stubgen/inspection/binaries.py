@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from stubgen import elf, names
+from stubgen.consistency import contradiction
 from stubgen.diagnostics import StubgenError, problem
 from stubgen.inspection import recovered, recovery
 from stubgen.inspection.recovery import Unknown
-from stubgen.model import ChoiceSlot, Family, Library, Module, Variant
+from stubgen.model import Library
 from stubgen.section import SECTION, from_section
 
 _KINDS = {1: "it is an object file, which has to be linked first", 4: "it is a core dump"}
@@ -91,27 +92,10 @@ def model_in(file: Path) -> Library | None:
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         reason = f"its metadata is damaged, or another version's: {error}"
         raise StubgenError(problem("CS507", file=file, reason=reason)) from None
-    if not all(map(_is_consistent, library.modules)):
-        raise StubgenError(problem("CS507", file=file, reason="its metadata contradicts itself"))
+    wrong = contradiction(library)
+    if wrong:
+        raise StubgenError(problem("CS507", file=file, reason=f"its metadata contradicts itself: {wrong}"))
     return library
-
-
-def _is_consistent(module: Module) -> bool:
-    """Tell whether families and their variants know each other; everything else relies on that."""
-    variants = {kernel.name: kernel.variant for kernel in module.kernels}
-    families = {family.name: family for family in module.families}
-    listed = [(family, variants.get(name)) for family in module.families for name in family.variants]
-    return (
-        len(variants) == len(module.kernels)
-        and all(variant is None or variant.family in families for variant in variants.values())
-        and all(_fits(variant, family) for family, variant in listed)
-    )
-
-
-def _fits(variant: Variant | None, family: Family) -> bool:
-    axes = [axis.name for axis in family.axes]
-    chosen = {p.slot.axis for p in family.choices if isinstance(p.slot, ChoiceSlot)}
-    return variant is not None and list(variant.labels) == axes and chosen <= variant.values.keys()
 
 
 def read(file: Path, package: str | None = None) -> Read:

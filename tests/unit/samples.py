@@ -135,5 +135,5 @@ libraries = st.builds(
     identifiers,
     st.lists(modules, max_size=2).map(tuple),
     st.builds(model.Versions, texts, texts, texts, texts),
-    st.dictionaries(identifiers, profiles, max_size=2),
+    st.dictionaries(st.sampled_from(["sm_80", "sm_90a", "sm_100f"]), profiles, max_size=2),
 )
