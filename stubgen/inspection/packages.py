@@ -80,9 +80,10 @@ def _manifests(path: Path) -> Iterator[Path]:
 
 
 def _installed(name: str) -> Iterator[Path]:
-    """Find a package without importing it: importing would load its library."""
-    if not name.isidentifier():
+    """Find a package without importing it or those that it lies in: importing would load its library."""
+    first, *inner = name.split(".")
+    if not all(map(str.isidentifier, (first, *inner))):
         return
-    spec = importlib.util.find_spec(name)
+    spec = importlib.util.find_spec(first)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        yield from _manifests(Path(folder))
+        yield from _manifests(Path(folder, *inner))
