@@ -65,6 +65,7 @@ _LINK = (
     "-s",
     "-Wl,-z,defs",
     "-Wl,-z,nodelete",
+    "-Wl,-Bsymbolic",  # calls its own functions, whoever else in the process has some of these names
     "-Wl,--gc-sections",
     "-Wl,--build-id=none",
     "-Wl,--as-needed",

@@ -126,6 +126,20 @@ def test_python_calls_the_functions_of_the_package_that_it_imports(run: Run, ord
     assert run(code) == "mypkg.kernels_aot.ops kernels_aot.ops"
 
 
+GLOBAL = """
+import ctypes, os, sys, tvm_ffi
+library = "kernels_aot/lib/libkernels_aot.so"
+ctypes.CDLL(next(path for p in sys.path if os.path.exists(path := f"{p}/{library}")), mode=ctypes.RTLD_GLOBAL)
+import mypkg.kernels_aot as inner
+import kernels_aot as outer
+"""
+
+
+def test_a_library_calls_its_own_functions_whatever_the_program_shows(run: Run) -> None:
+    """The dispatcher's calls would go to the library of that name whose symbols all see."""
+    assert run(GLOBAL + CHECK_PLAIN)
+
+
 TORCH = """
 import mypkg.kernels_aot.torch as inner_torch
 import mypkg.kernels_aot.torch.functional as inner, kernels_aot.torch.functional as outer, torch
