@@ -15,8 +15,8 @@ from ._types import Tensor as Tensor
 def register_functions() -> None:
     """Register all functions with tvm-ffi, each under its name behind ``cute_kernels.``.
 
-    Then ``tvm_ffi.get_global_func`` finds them, and so does C++ in this process, which calls them without entering
-    Python.
+    Inside another package, the name of that comes first. Then ``tvm_ffi.get_global_func`` finds them, and so does C++
+    in this process, which calls them without entering Python.
     """
 
 __all__ = [

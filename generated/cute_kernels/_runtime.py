@@ -58,10 +58,15 @@ _LIBRARY = _load()
 def register_functions() -> None:
     """Register all functions with tvm-ffi, each under its name behind ``cute_kernels.``.
 
-    Then ``tvm_ffi.get_global_func`` finds them, and so does C++ in this process, which calls them without entering
-    Python.
+    Inside another package, the name of that comes first. Then ``tvm_ffi.get_global_func`` finds them, and so does C++
+    in this process, which calls them without entering Python.
     """
-    _LIBRARY["cute_kernels__register_functions"]()
+    *parents, _, _ = __name__.split(".")
+    _LIBRARY["cute_kernels__register_functions"](".".join([*parents, "cute_kernels", ""]))
+
+
+NAMESPACE = __name__.rpartition(".")[0].replace(".", "__")
+"""What frameworks know the functions by: the name that this package is imported by, which no other package has."""
 
 
 def library(name: str) -> Any:
@@ -72,7 +77,7 @@ def library(name: str) -> Any:
 def resolve(path: str) -> Any:
     """Give a function by its module and name in the package, such as ``"host.add"``."""
     module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(f"cute_kernels.{module}"), name)
+    return getattr(importlib.import_module(f".{module}", __package__), name)
 
 
 def by_position(prototype: Callable[..., Any]) -> Callable[..., Any]:

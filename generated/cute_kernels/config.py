@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tvm_ffi import libinfo
 
-_FOLDER = Path(__file__).resolve().parent
+_FOLDER = Path(__file__).absolute().parent  # links are kept: what they lead to may lie apart
 
 _LIBRARIES = {
     "shared": ("-lcute_kernels", ""),
@@ -91,7 +91,7 @@ _ANSWERS: dict[str, tuple[str, Callable[[str], list[str]]]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print what the command line asks for, a line each."""
-    parser = argparse.ArgumentParser(prog="python -m cute_kernels.config", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__ or 'cute_kernels'}.config", description=__doc__)
     for name, (told, _) in _ANSWERS.items():
         parser.add_argument(f"--{name}", action="store_true", help=f"print the {told}")
     parser.add_argument(

@@ -22,7 +22,7 @@ except ImportError as _error:
         "pip install 'jax-tvm-ffi>=0.1.3,<0.2'"
     ) from _error
 
-from .._runtime import by_position, keywords, library, resolve
+from .._runtime import NAMESPACE, by_position, keywords, library, resolve
 
 
 def shaped(*shape_and_dtype: Any) -> Any:
@@ -163,7 +163,7 @@ def _register(
     arranged = library("cute_kernels__arranged")(resolve(path), *places)
     said = ".".join(str(constant) for constant in constants if constant is not None)
     shown = "_".join(map(str, arrays))
-    name = f"cute_kernels.{path}({shown};{'_'.join(numbers)};{said})"
+    name = f"{NAMESPACE}.{path}({shown};{'_'.join(numbers)};{said})"
     register_ffi_target(
         name,
         arranged,

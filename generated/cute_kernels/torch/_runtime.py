@@ -27,9 +27,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.compiler import is_compiling
 
-from .._runtime import NativeFunction, by_position, keywords, library, resolve
+from .._runtime import NAMESPACE, NativeFunction, by_position, keywords, library, resolve
 
-_OPERATORS = torch.library.Library("cute_kernels", "FRAGMENT")
+_OPERATORS = torch.library.Library(NAMESPACE, "FRAGMENT")
 _TAGS = (
     torch.Tag.pt2_compliant_tag,
     getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order),
@@ -137,9 +137,9 @@ def _operator(name: str, schema: str, run: Callable[..., Any], fake: Callable[..
     """Register an operator, and give it."""
     _OPERATORS.define(name + schema, tags=_TAGS)
     _OPERATORS.impl(name, run, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"cute_kernels::{name}", fake, lib=_OPERATORS)
+    torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=_OPERATORS)
     packet, _, overload = name.partition(".")
-    return getattr(getattr(torch.ops.cute_kernels, packet), overload or "default")
+    return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), overload or "default")
 
 
 def _nothing(*_: Any) -> None:
