@@ -1,16 +1,19 @@
 """A store of what was compiled before, found again by the hash of all that shaped it.
 
-An entry is a file: the SHA-256 of what follows, and the data, compressed. Files appear whole, under their
-final names, and never change, so any number of processes may read and write at once, over a network file
-system too. A damaged entry counts as none and is written again. Nothing here may fail a run: a store that
-cannot be read or written, for lack of space or of rights, stores nothing.
+An entry is a file: the SHA-256 of its key and of what follows, and the data, compressed. Files appear whole,
+under their final names, and never change, so any number of processes may read and write at once, over a
+network file system too. What is damaged, is another entry, or is no file counts as none and is written again.
+Nothing here may fail a run: a store that cannot be read or written, for lack of space or of rights, stores
+nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
+import stat
 import tempfile
 import time
 import zlib
@@ -29,6 +32,8 @@ DEFAULT_LIMIT = 4 * 2**30
 
 _DIGEST = hashlib.sha256().digest_size
 _SUFFIX = ".entry"
+LARGEST = 1 << 29
+"""Of an entry in bytes, packed or not: some hundred times what the largest kernels take."""
 _FAST = 1
 """zlib's level: what is stored is read far more often than it is worth compressing well."""
 
@@ -103,10 +108,10 @@ class FolderCache:
         """Give what was put under a key, or ``None`` if there is nothing, or nothing whole."""
         path = self._path(key)
         try:
-            stored = path.read_bytes()
+            stored = _content(path)
         except OSError:
             return None
-        data = opened(stored)
+        data = opened(stored, key)
         if data is not None:
             with contextlib.suppress(OSError):
                 os.utime(path)  # used just now
@@ -117,7 +122,7 @@ class FolderCache:
         path = self._path(key)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, sealed(data))
+            _write(path, sealed(data, key))
             self._written = True
 
     def holds(self, key: str) -> bool:
@@ -180,16 +185,27 @@ class FolderCache:
                 yield path, path.stat()
 
 
-def sealed(data: bytes) -> bytes:
-    """Pack data so that :func:`opened` sees whether it came through whole."""
+def sealed(data: bytes, key: str = "") -> bytes:
+    """Pack data so that :func:`opened` sees whether it came through whole, and is what was asked for."""
     packed = zlib.compress(data, _FAST)
-    return hashlib.sha256(packed).digest() + packed
+    return _digest(key, packed) + packed
 
 
-def opened(stored: bytes) -> bytes | None:
-    """Give what was sealed, or ``None`` if that is damaged."""
+def opened(stored: bytes, key: str = "") -> bytes | None:
+    """Return what was sealed under a key, or ``None`` if it is damaged, another's or too large."""
     digest, packed = stored[:_DIGEST], stored[_DIGEST:]
-    return zlib.decompress(packed) if hashlib.sha256(packed).digest() == digest else None
+    if _digest(key, packed) != digest:
+        return None
+    unpacking = zlib.decompressobj()
+    try:
+        data = unpacking.decompress(packed, LARGEST)
+    except zlib.error:
+        return None
+    return data if unpacking.eof else None
+
+
+def _digest(key: str, packed: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + packed).digest()
 
 
 def entry_name(key: str) -> str:
@@ -237,6 +253,26 @@ def user_folder() -> Path:
 def key(*parts: object) -> str:
     """Give the key of something that these parts have shaped: plain data, each of which counts."""
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    """Read a file of a size that an entry may have; what is no file might never end.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    """
+    with open(path, "rb", opener=_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+        return file.read(LARGEST)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file, and do not wait for who might write into a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -42,6 +42,12 @@ def contradiction(library: Library) -> str | None:
     return next(_contradictions(library), None)
 
 
+def contradiction_in(slots: Iterable[Slot], records: Iterable[Record]) -> str | None:
+    """Return the first thing in a kernel's slots and their classes that cannot be, or ``None``."""
+    named = {record.name: record for record in records}
+    return next((reason for slot in slots for reason in _in_slot(slot, named, _DEEPEST)), None)
+
+
 def _contradictions(library: Library) -> Iterator[str]:
     if keyword.iskeyword(library.package):
         yield f"{library.package} is no name of a package"

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from stubgen import cache, discovery, fingerprint
+from stubgen import cache, consistency, discovery, fingerprint
 from stubgen.cache import Cache
 from stubgen.compiler.jobs import Compiled, CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import Problem
@@ -106,7 +106,8 @@ class Reuse:
 
     def expansion(self, module: ModuleJob) -> Expansion | None:
         """Give what a module declares, if that is known."""
-        return _decoded(self._store.get(self._expansion_key(module)), Expansion)
+        expansion = _decoded(self._store.get(self._expansion_key(module)), Expansion)
+        return expansion if expansion is not None and _is_consistent(expansion) else None
 
     def keep_expansion(self, module: ModuleJob, expansion: Expansion) -> None:
         """Remember what a module declares, if nothing is wrong with it."""
@@ -116,7 +117,7 @@ class Reuse:
     def compiled(self, job: CompileJob) -> Found | None:
         """Give what a job made the last time, if the compiler would make the same."""
         entry = _decoded(self._store.get(self._key(job)), _Entry)
-        if entry is None:
+        if entry is None or not _is_of(entry.compiled, job):
             return None
         return Found(entry, is_current=entry.text == self._text(job))
 
@@ -195,5 +196,26 @@ def _sources(module: discovery.KernelModule, project: Path) -> _Sources:
 def _decoded(data: bytes | None, kind: type[_Kind]) -> _Kind | None:
     try:
         return None if data is None else msgspec.msgpack.decode(data, type=kind)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError, ValueError):
         return None
+
+
+def _is_consistent(expansion: Expansion) -> bool:
+    """Tell whether the variants of each family lie along the same axes, as those that are declared do."""
+    axes: dict[str, set[tuple[str, ...]]] = {}
+    for declared in expansion.declared:
+        if declared.variant is not None:
+            axes.setdefault(declared.variant.family, set()).add(tuple(declared.variant.labels))
+    return all(len(found) == 1 for found in axes.values())
+
+
+def _is_of(compiled: Compiled, job: CompileJob) -> bool:
+    """Tell whether a kernel is the one that a job would compile, and one that could have been compiled."""
+    declared = job.declared
+    slots = [argument.slot for argument in compiled.arguments if argument.slot is not None]
+    return (
+        (compiled.name, compiled.variant, compiled.options)
+        == (declared.name, declared.variant, declared.options)
+        and len({argument.name for argument in compiled.arguments}) == len(compiled.arguments)
+        and consistency.contradiction_in(slots, compiled.records) is None
+    )

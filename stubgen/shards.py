@@ -10,20 +10,24 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeAlias
 
 import msgspec
 
-from stubgen.cache import Cache, entry_name, opened, sealed
+from stubgen.cache import LARGEST, Cache, entry_name, opened, sealed
 from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import Problem, StubgenError, problem
 
 _RECORD = "shard.json"
+_ODD = (EOFError, NotImplementedError, RecursionError, RuntimeError, ValueError, struct.error, zlib.error)
+"""What else the archives of others make :mod:`zipfile` and :mod:`msgspec` raise."""
 _SHOWN = 10
 """Kernels that one message names."""
 
@@ -57,11 +61,15 @@ def parse(text: str) -> Shard:
     return Shard(int(given[1]), int(given[2]))
 
 
+ShardNumber: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=999_999)]
+"""As many digits as :func:`parse` takes."""
+
+
 class Record(msgspec.Struct, frozen=True):
     """What a shard is of."""
 
-    number: int
-    count: int
+    number: ShardNumber
+    count: ShardNumber
     settings: dict[str, Any]
     """The configuration, without what each machine may choose."""
 
@@ -83,12 +91,12 @@ class Recording:
         """Give what the store has."""
         data = self._store.get(key)
         if data is not None:
-            self._entries[key] = sealed(data)
+            self._entries[key] = sealed(data, key)
         return data
 
     def put(self, key: str, data: bytes) -> None:
         """Put data into the store."""
-        self._entries[key] = sealed(data)
+        self._entries[key] = sealed(data, key)
         self._store.put(key, data)
 
     def expect(self, keys: Sequence[str]) -> None:
@@ -174,7 +182,7 @@ class Merged:
         """Give what is whole in the first file that has it."""
         for archive in self._archives:
             with contextlib.suppress(KeyError, OSError, zipfile.BadZipFile):
-                data = opened(archive.read(entry_name(key)))
+                data = opened(_member(archive, entry_name(key)), key)
                 if data is not None:
                     return data
         return None
@@ -218,14 +226,33 @@ def _files(given: Sequence[Path]) -> list[Path]:
 
 
 def _opened(file: Path) -> tuple[zipfile.ZipFile, Record]:
+    reason = "it is something else, or damaged"
     try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise StubgenError(problem("CS131", path=file, reason="it is no file"))
         archive = zipfile.ZipFile(file)
-        return archive, msgspec.json.decode(archive.read(_RECORD), type=Record)
+        return archive, msgspec.json.decode(_member(archive, _RECORD), type=Record)
     except OSError as error:
         reason = error.strerror or str(error)
-    except (KeyError, zipfile.BadZipFile, msgspec.MsgspecError):
-        reason = "it is something else, or damaged"
+    except (KeyError, zipfile.BadZipFile, msgspec.MsgspecError, *_ODD):
+        pass
     raise StubgenError(problem("CS131", path=file, reason=reason))
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read a file of an archive.
+
+    Raises
+    ------
+    KeyError, OSError, zipfile.BadZipFile
+        It is not there, or cannot be read.
+    """
+    if archive.getinfo(name).file_size > LARGEST:
+        raise zipfile.BadZipFile(name)
+    try:
+        return archive.read(name)
+    except _ODD as error:
+        raise zipfile.BadZipFile(name) from error
 
 
 def _difference(first: Record, other: Record) -> str:

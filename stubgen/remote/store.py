@@ -89,7 +89,7 @@ class RemoteCache:
         self._local.put(key, data)
         self._absent.discard(key)
         if self._is_writable:
-            self._uploads.append(self._threads.submit(self._write, key, sealed(data)))
+            self._uploads.append(self._threads.submit(self._write, key, sealed(data, key)))
 
     def expect(self, keys: Sequence[str]) -> None:
         """Fetch many entries at once; one after the other, each would take a journey there and back."""
@@ -113,7 +113,7 @@ class RemoteCache:
         """Give what is there, and keep a copy."""
         if not self._is_readable or key in self._absent:
             return None
-        data = opened(self._read(key))
+        data = opened(self._read(key), key)
         if data is None:  # not there, or damaged: it will be put there anew
             self._absent.add(key)
         else:
