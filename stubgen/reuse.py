@@ -214,8 +214,8 @@ def _is_of(compiled: Compiled, job: CompileJob) -> bool:
     declared = job.declared
     slots = [argument.slot for argument in compiled.arguments if argument.slot is not None]
     return (
-        (compiled.name, compiled.variant, compiled.options)
-        == (declared.name, declared.variant, declared.options)
+        compiled.name == declared.name
+        and compiled.variant == declared.variant
         and len({argument.name for argument in compiled.arguments}) == len(compiled.arguments)
         and consistency.contradiction_in(slots, compiled.records) is None
     )
