@@ -16,9 +16,19 @@ from rich.console import Console
 
 from stubgen import jsontext, state
 from stubgen.diagnostics import Problem, StubgenError, problem
+from stubgen.text import printable
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Terminal(Console):
+    """A console that shows texts, and obeys none: they may come out of anybody's library."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print texts, or tables of such as :func:`~stubgen.text.printable` gives."""
+        super().print(*(printable(item) if isinstance(item, str) else item for item in objects), **options)
+
+
+out = _Terminal(highlight=False, soft_wrap=True)
+err = _Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
 def report(

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stubgen.text import printable
+
 if TYPE_CHECKING:
     from stubgen.inspection import Difference, FunctionDescription, Inspected
     from stubgen.inspection.binaries import Binary
@@ -128,5 +130,5 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for heading in headings:
         table.add_column(heading, no_wrap=heading != headings[-1], overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     return table

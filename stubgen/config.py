@@ -15,6 +15,7 @@ from stubgen import names
 from stubgen.devices import builtin_profile
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem, raise_if_any
 from stubgen.model import DeviceProfile, Framework, Place
+from stubgen.spelling import VERSION
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -143,16 +144,22 @@ def _overlaps(project: Path, config: Config) -> Iterator[Problem]:
         yield problem("CS108", output=config.output, overlap=overlap, kernels=given)
 
 
+def _is_version(text: str) -> bool:
+    """Tell whether a version is one to Python, and no more than that: ``Version`` takes spaces around it."""
+    try:
+        return VERSION.fullmatch(text) is not None and bool(Version(text))
+    except InvalidVersion:
+        return False
+
+
 def _contradictions(config: Config) -> Iterator[str]:
     """Say what is wrong with values that have the right type."""
-    try:
-        Version(config.version)
-    except InvalidVersion:
+    if not _is_version(config.version):
         yield (
             f"tool.cute-stubgen.version is {config.version!r}; it must be a version as Python has them, "
             'such as "1.2.3"'
         )
-    if config.glibc and not re.fullmatch(r"2\.\d+", config.glibc):
+    if config.glibc and not re.fullmatch(r"2\.[0-9]+", config.glibc):
         yield f'tool.cute-stubgen.glibc is {config.glibc!r}; it must be a version, such as "2.28"'
     if config.executor == "dask" and not config.scheduler:
         yield 'executor "dask" needs scheduler, the address of one, such as "tcp://10.0.0.1:8786"'

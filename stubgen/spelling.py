@@ -7,6 +7,7 @@ may be anything, such as docstrings, are plain ``str``: they are escaped for the
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta
@@ -32,7 +33,9 @@ ArchName: TypeAlias = Annotated[str, Meta(pattern=r"\Asm_[0-9]+[af]?\Z")]
 DTypeName: TypeAlias = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]*\Z")]
 """An element type as tvm-ffi calls it, such as ``float4_e2m1fnx2``."""
 
-VersionText: TypeAlias = Annotated[str, Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")]
+VERSION = re.compile(r"\A[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
+
+VersionText: TypeAlias = Annotated[str, Meta(pattern=VERSION.pattern)]
 """A version as Python has them; nothing in it means anything to CMake, pkg-config or TOML."""
 
 GlibcVersion: TypeAlias = Annotated[str, Meta(pattern=r"\A[0-9]+(\.[0-9]+)*\Z")]

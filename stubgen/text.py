@@ -1,8 +1,12 @@
-"""Text of users, before it becomes part of the model."""
+"""Text of users, before it becomes part of the model, and before it reaches a terminal."""
 
 from __future__ import annotations
 
 import inspect
+import re
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What moves the cursor, changes colours, or turns the direction of a line; and halves of characters."""
 
 
 def storable(text: str) -> str:
@@ -13,3 +17,8 @@ def storable(text: str) -> str:
 def docstring(doc: object) -> str:
     """Give a docstring without its indentation; empty if it is none: ``__doc__`` may be anything."""
     return storable(inspect.cleandoc(doc)) if isinstance(doc, str) else ""
+
+
+def printable(text: str) -> str:
+    """Spell out what would not be seen on a terminal but obeyed; lines and tabs stay."""
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
