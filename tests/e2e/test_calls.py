@@ -86,7 +86,7 @@ def test_out_of_range_integers_are_refused(host: Any) -> None:
     for index, too_big in ((1, 2**7), (2, -(2**15) - 1), (3, 2**31), (5, 256), (6, -1), (7, 2**32)):
         arguments = list(good)
         arguments[index] = too_big
-        with pytest.raises(Exception, match=rf"argument #{index}|out of range|overflow"):
+        with pytest.raises((TypeError, ValueError), match=rf"argument #{index}\b.*`host_scalars\("):
             host.host_scalars(*arguments)
     assert integers.eq(0).all(), "nothing was written"
 
@@ -103,7 +103,7 @@ def test_keyword_only_stays_keyword_only(host: Any, kw: Any) -> None:
     o = out()
     kw.host_keyword_only(X, o)
     check(o, 2.0, 4.0, -6.0, 1.0)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="takes 2 positional arguments but 3"):
         kw.host_keyword_only(X, o, 3.0)
     host.host_keyword_only(X, o, 3.0)
     check(o, 3.0, 6.0, -9.0, 1.5)
@@ -170,8 +170,9 @@ def test_optional_absent_and_given(host: Any, kw: Any) -> None:
     check(o, 2.0, 4.0, -6.0, 1.0)
     kw.host_bias_given(X, bias=f32(1, 1, 1, 1), out=o)
     check(o, 3.0, 5.0, -5.0, 2.0)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"argument #1\b.*`host_bias\("):
         host.host_bias(X, X, o)
+    check(o, 3.0, 5.0, -5.0, 2.0)
 
 
 def test_numpy_and_tvm_ffi_tensors(host: Any) -> None:

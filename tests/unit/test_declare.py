@@ -66,7 +66,9 @@ def test_joined_labels_can_be_told_apart(first: list[str], second: list[str]) ->
 
 @given(values)
 def test_every_plain_value_has_a_label(value: object) -> None:
-    assert f"k__{label_of(value)}".isidentifier() or value == ""
+    label = label_of(value)
+    assert f"k__{label}".isidentifier()
+    assert label or value == "", "only an empty text has an empty one"
 
 
 @given(st.integers() | st.floats(allow_nan=False), st.integers() | st.floats(allow_nan=False))
@@ -221,9 +223,16 @@ def test_a_family_has_to_be_called() -> None:
         sg.family(function)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("thing", [3, Float8E4M3FN, lambda: None])
-def test_a_family_decorates_a_function_of_its_axes(thing: Any) -> None:
-    with pytest.raises(DeclarationError):
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (3, r"stubgen\.family decorates a function, not 3"),
+        (Float8E4M3FN, r"stubgen\.family decorates a function, not Float8E4M3FN"),
+        (lambda: None, r"does not take the axes of its family \(x\)"),
+    ],
+)
+def test_a_family_decorates_a_function_of_its_axes(thing: Any, words: str) -> None:
+    with pytest.raises(DeclarationError, match=words):
         sg.family(x=[1])(thing)
 
 

@@ -104,7 +104,7 @@ def test_a_manifest_of_other_files_is_none(path: str, tmp_path: Path) -> None:
 
 
 def test_models_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="immutable type: 'ConstantSlot'"):
         ConstantSlot(1).value = 2  # type: ignore[misc]
 
 

@@ -50,12 +50,28 @@ def test_kernels_can_be_called(name: str) -> None:
     assert names.why_no_kernel(name) is None
 
 
-@given(st.text(min_size=1, max_size=8))
-def test_what_is_accepted_as_a_kernel_can_be_defined(name: str) -> None:
-    if names.why_no_kernel(name) is None:
+WORDS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,7}", fullmatch=True)
+ODD = st.sampled_from(["ﬁ", "ª", "é", "class", "x y", "x.y", "µ", "match", "None", "int"])
+"""Among them letters that Python normalises to others."""
+
+
+def test_what_is_accepted_as_a_kernel_can_be_defined() -> None:
+    accepted = refused = 0
+
+    @given(WORDS | st.tuples(WORDS, ODD).map("".join) | st.text(min_size=1, max_size=8))
+    def check(name: str) -> None:
+        nonlocal accepted, refused
+        if names.why_no_kernel(name) is not None:
+            refused += 1
+            return
+        accepted += 1
         (node,) = ast.parse(f"def {name}(): ...").body
         assert isinstance(node, ast.FunctionDef)
         assert node.name == name, "Python does not normalise it to another"
+
+    check()
+    assert accepted >= 20
+    assert refused >= 10
 
 
 @pytest.mark.parametrize(

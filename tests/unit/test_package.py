@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -232,8 +233,6 @@ package.commit(output, "p", new)
 def test_a_killed_run_leaves_one_whole_package_and_the_next_one_sweeps_up(
     output: Path, step: str, left: Files
 ) -> None:
-    import pickle
-
     command = [sys.executable, "-c", KILLED, str(output), pickle.dumps(NEW).hex(), step]
     assert subprocess.run(command, check=False).returncode == -9
     found = {path: data for path, data in on_disk(output).items() if not path.startswith(".")}
@@ -292,10 +291,42 @@ def test_without_an_exchange_a_failing_rename_brings_the_old_package_back(
 
 @pytest.mark.usefixtures("no_exchange")
 def test_a_package_that_was_moved_aside_by_a_killed_run_comes_back(output: Path) -> None:
+    (output / "p" / "notes.txt").write_text("mine")
+    before = identity(output)
     (output / "p").rename(output / ".p.new-x.old")
     (output / ".p.new-x").mkdir()
+    assert not package.commit(output, "p", OLD), "what was moved aside is what there should be"
+    assert identity(output) == before
+    assert hidden(output) == []
+    (output / "p").rename(output / ".p.new-y.old")
     package.commit(output, "p", NEW)
-    assert on_disk(output) == NEW
+    assert on_disk(output) == {**NEW, "p/notes.txt": b"mine"}
+    assert hidden(output) == []
+
+
+KILLED_BETWEEN = """
+import os, pathlib, pickle, sys
+from stubgen import package
+output, new = pathlib.Path(sys.argv[1]), pickle.loads(bytes.fromhex(sys.argv[2]))
+rename = pathlib.Path.rename
+def killed(self, target):
+    rename(self, target)
+    if self == output / "p":
+        os.kill(os.getpid(), 9)
+pathlib.Path.rename = killed
+package._exchange = lambda *_: False
+package.commit(output, "p", new)
+"""
+
+
+def test_a_run_that_is_killed_between_two_renames_is_undone_by_the_next(output: Path) -> None:
+    (output / "p" / "notes.txt").write_text("mine")
+    before = identity(output)
+    command = [sys.executable, "-c", KILLED_BETWEEN, str(output), pickle.dumps(NEW).hex()]
+    assert subprocess.run(command, check=False).returncode == -9
+    assert not (output / "p").exists(), "the old package is aside"
+    assert not package.commit(output, "p", OLD)
+    assert identity(output) == before
     assert hidden(output) == []
 
 
@@ -319,13 +350,14 @@ def test_without_hard_links_files_are_copied_with_their_times(
 def test_commits_at_the_same_time_each_end_whole(output: Path) -> None:
     packages = [files({"__init__": "", f"only{n}": "1"}) for n in range(4)]
     failures: list[BaseException] = []
+    changes: list[Changes] = []
     start = threading.Barrier(len(packages))
 
     def commit(new: Files) -> None:
         try:
             start.wait()
             for _ in range(5):
-                package.commit(output, "p", new)
+                changes.append(package.commit(output, "p", new))
         except BaseException as error:
             failures.append(error)
 
@@ -335,23 +367,28 @@ def test_commits_at_the_same_time_each_end_whole(output: Path) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+    assert len(changes) == 5 * len(packages)
+    assert sum(map(bool, changes)) >= len(packages), "each of them replaced another's"
     assert on_disk(output) in packages
 
 
 def test_the_package_is_there_at_any_time(output: Path) -> None:
     stop = threading.Event()
-    missing = 0
+    missing = looks = 0
 
     def look() -> None:
-        nonlocal missing
+        nonlocal missing, looks
         while not stop.is_set():
             missing += not os.access(output / "p", os.R_OK)
+            looks += 1
 
     reader = threading.Thread(target=look)
     reader.start()
-    for _ in range(30):
-        package.commit(output, "p", NEW)
-        package.commit(output, "p", OLD)
+    commits = 0
+    while commits < 30 or looks < 1000:
+        assert package.commit(output, "p", NEW)
+        assert package.commit(output, "p", OLD)
+        commits += 1
     stop.set()
     reader.join()
     assert missing == 0

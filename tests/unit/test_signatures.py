@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stubgen.model import (
@@ -147,6 +147,63 @@ def test_positional_only_parameters_stay_so() -> None:
     assert shown(bound(author, a=X, b=X)) == "(a, /, b)"
 
 
+def fits(slot: Slot, value: object) -> bool:
+    """Say what a compiled function takes, without the code that is tested."""
+    match slot:
+        case NoneSlot():
+            return value is None
+        case ConstantSlot(value=constant):
+            return (type(value), value) == (type(constant), constant)
+        case ScalarSlot(dtype="bool"):
+            return isinstance(value, bool)
+        case ScalarSlot(dtype=dtype) if "int" in dtype:
+            bits = min(int(dtype.lstrip("uint")), 64)
+            low, high = (0, 2**bits) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+            return isinstance(value, int) and low <= value < min(high, 2**63)
+        case ScalarSlot():
+            return isinstance(value, int | float)
+        case PointerSlot() | StreamSlot():
+            return value is None or (type(value) is int and 0 <= value < 2**63)
+        case ShapeSlot(extents=extents):
+            return type(value) is tuple and len(value) == len(extents) and all(map(_is_size, extents, value))
+        case TupleSlot(items=items):
+            return type(value) is tuple and len(value) == len(items) and all(map(fits, items, value))
+        case _:
+            return False
+
+
+def _is_size(extent: int | Symbol, value: object) -> bool:
+    if type(value) is not int:
+        return False
+    return abs(value + 0.5) < 2 ** (extent.bits - 1) if isinstance(extent, Symbol) else value == extent
+
+
+def test_defaults_are_kept_where_they_fit_and_only_there() -> None:
+    kept = dropped = 0
+    values = st.sampled_from([None, True, 0, 1, -1, 200, 2**31, 2**40, 2**63, 0.5, (), (1,), (4, 8)])
+
+    common = st.sampled_from(
+        [
+            *(ScalarSlot(dtype) for dtype in ("bool", "int8", "uint8", "int32", "uint64", "float16")),
+            *(NoneSlot(), ConstantSlot(1), ConstantSlot(True), PointerSlot(), StreamSlot()),
+            *(ShapeSlot(()), ShapeSlot((4, Symbol("n"))), TupleSlot((I32,)), TupleSlot(())),
+        ]
+    )
+
+    @settings(max_examples=200)
+    @given(common | slots, values)
+    def check(slot: Slot, value: Any) -> None:
+        nonlocal kept, dropped
+        (parameter,) = bound(written("a", a=value), a=slot)
+        assert (parameter.default is not None) == fits(slot, value)
+        kept += parameter.default is not None
+        dropped += parameter.default is None
+
+    check()
+    assert kept >= 10
+    assert dropped >= 10
+
+
 @given(
     st.lists(
         st.tuples(identifiers, slots | st.none(), st.none() | defaults, st.booleans()),
@@ -164,7 +221,10 @@ def test_what_is_bound_is_a_signature_in_the_order_of_the_abi(items: list[Any]) 
     found = bind(author, tuple(Argument(name, slot) for name, slot, _, _ in ordered))
     shown(found.parameters)
     assert [p.name for p in found.parameters] == [name for name, slot, _, _ in ordered if slot is not None]
-    assert all(p.default is None or admits(p.slot, p.default.value) for p in found.parameters)
+    written_as = {name: default for name, _, default, _ in ordered}
+    for parameter in found.parameters:
+        assert parameter.default in (None, written_as[parameter.name])
+        assert parameter.default is None or fits(parameter.slot, parameter.default.value)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -137,10 +137,41 @@ def test_other_texts_are_none(text: str) -> None:
     assert parse(text) is None
 
 
-@given(st.text(max_size=60) | st.text("fTensoruplSha([])|,: 0123456789\"'-.e", max_size=60))
-def test_any_text_is_read_or_not(text: str) -> None:
-    parse(text)
-    parse(f"f(a: {text})")
+PIECES = st.lists(
+    st.sampled_from([*"[](),:|", ", ", ": ", *DTYPES, "Tensor", "Shape", "n", "7", '"x"', "None"])
+)
+
+
+def test_any_text_is_read_as_what_it_says_or_not_at_all() -> None:
+    """What is read has the name and as many parameters as the text; damaged texts are mostly refused."""
+    read = refused = 0
+
+    @given(NAMES, st.dictionaries(NAMES, SLOTS, max_size=4), st.data())
+    def check(name: str, parameters: dict[str, Slot], data: st.DataObject) -> None:
+        nonlocal read, refused
+        text = f"{name}({', '.join(f'{n}: {printed(slot)}' for n, slot in parameters.items())})"
+        if data.draw(st.booleans()):
+            at = data.draw(st.integers(0, len(text)))
+            until = data.draw(st.integers(at, min(len(text), at + 3)))
+            text = text[:at] + "".join(data.draw(PIECES)) + text[until:]
+        stated = parse(text)
+        if stated is None:
+            refused += 1
+            return
+        read += 1
+        assert stated.text == text
+        assert text.startswith(f"{stated.name}(")
+        assert all(f"{parameter.name}: " in text for parameter in stated.parameters)
+        assert all(parameter.alternatives for parameter in stated.parameters)
+
+    check()
+    assert read >= 20
+    assert refused >= 10
+
+
+@given(st.text(max_size=60))
+def test_text_of_another_kind_is_no_parameter(text: str) -> None:
+    assert parse(f"f(a: ?{text})") is None
 
 
 def test_choices_may_be_any_text() -> None:
