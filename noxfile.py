@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from pathlib import Path
 
 import nox
 
@@ -68,6 +69,14 @@ def realworld(session: nox.Session) -> None:
     """Build the kernels of published libraries, and test what comes out. Arguments go to pytest."""
     session.install("-e", ".", *groups("test", "realworld"))
     session.run("pytest", "tests/realworld", *(session.posargs or ["-n", "2", "--dist", "loadgroup"]))
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Change the code in one place at a time and see that tests notice. Arguments: see tests/mutation."""
+    session.install("-e", ".", *groups("test", "mutation"))
+    folder = Path(session.create_tmp()) / "mutation"
+    session.run("python", "-m", "tests.mutation", *(session.posargs or [str(folder)]))
 
 
 @nox.session
