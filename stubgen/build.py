@@ -10,14 +10,11 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import platformdirs
 
 from stubgen import (
     archs,
@@ -28,6 +25,7 @@ from stubgen import (
     discovery,
     executors,
     fingerprint,
+    folders,
     frameworks,
     link,
     machine,
@@ -51,7 +49,7 @@ from stubgen.render import render
 from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_runtimes
-from stubgen.scratch import scratch_folder
+from stubgen.scratch import scratch_folder, temporary_folder
 from stubgen.shards import Merged, Over, Recording, Shard
 from stubgen.state import Summary, python_files
 from stubgen.toolchain import HostTarget, toolchain
@@ -324,19 +322,18 @@ def _in_order_of_preference(names: Sequence[str]) -> list[str]:
 def _log_folder(project: Path) -> Path:
     """Give the folder for what the compiler prints; one for each project, so that runs do not mix."""
     key = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
-    folder = Path(platformdirs.user_log_dir("cute-stubgen")) / f"{project.name}-{key}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _remove_old_logs(folder)
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="cute-stubgen-logs-"))
+    logs = folders.own("logs")
+    folder = logs / f"{project.name}-{key}" if logs is not None else None
+    if folder is None or not folders.is_writable(folder):
+        return temporary_folder("cute-stubgen-logs-")
+    _remove_old_logs(folder)
     return folder
 
 
 def _remove_old_logs(folder: Path) -> None:
     """Keep a day's logs: every run adds some, and another run may be writing its own right now."""
     for log in folder.glob("*.log"):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # gone, or another user's
             if time.time() - log.stat().st_mtime > 24 * 60 * 60:
                 log.unlink()
 

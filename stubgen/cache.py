@@ -14,7 +14,6 @@ import errno
 import hashlib
 import os
 import stat
-import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Sequence
@@ -23,9 +22,9 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-import platformdirs
 
-from stubgen.diagnostics import Problem
+from stubgen import folders
+from stubgen.diagnostics import Problem, problem
 
 DEFAULT_LIMIT = 4 * 2**30
 """Of all entries together, in bytes."""
@@ -59,7 +58,16 @@ class Cache(Protocol):
 
 
 class NoCache:
-    """Keeps nothing."""
+    """Keeps nothing.
+
+    Parameters
+    ----------
+    why
+        What to warn of, if that is nobody's wish.
+    """
+
+    def __init__(self, *why: Problem) -> None:
+        self._why = why
 
     def get(self, key: str) -> bytes | None:
         """Give nothing."""
@@ -70,12 +78,17 @@ class NoCache:
     def expect(self, keys: Sequence[str]) -> None:
         """Do nothing."""
 
+    def holds(self, key: str) -> bool:
+        """Tell that there is nothing."""
+        del key
+        return False
+
     def tidy(self) -> None:
         """Do nothing."""
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Give none."""
-        return ()
+        """Give the reason for it."""
+        return self._why
 
 
 @dataclass(frozen=True)
@@ -103,6 +116,7 @@ class FolderCache:
         self.folder = folder
         self._limit = limit
         self._written = False
+        self._problem: Problem | None = None
 
     def get(self, key: str) -> bytes | None:
         """Give what was put under a key, or ``None`` if there is nothing, or nothing whole."""
@@ -120,10 +134,12 @@ class FolderCache:
     def put(self, key: str, data: bytes) -> None:
         """Keep data under a key, if the folder can be written."""
         path = self._path(key)
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, sealed(data, key))
+        try:
+            folders.create(path.parent, self.folder)
+            folders.replace_file(path, sealed(data, key), prefix="tmp", root=self.folder)
             self._written = True
+        except OSError as error:
+            self._problem = self._problem or _unkept(self.folder, error.strerror or error)
 
     def holds(self, key: str) -> bool:
         """Tell whether there is something under a key; it may turn out to be damaged."""
@@ -166,8 +182,8 @@ class FolderCache:
                 self.prune()
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Give none: a run is not worse off without what cannot be read or written here."""
-        return ()
+        """Give what kept entries from being written; the next run will make them again."""
+        return (self._problem,) if self._problem else ()
 
     def _path(self, key: str) -> Path:
         return self.folder / entry_name(key)
@@ -234,20 +250,16 @@ def open_cache(setting: str, project: Path) -> Cache:
     if "://" in setting:
         from stubgen.remote import store
 
-        return store.open_remote(setting, FolderCache(user_folder()))
-    return FolderCache(project / setting if setting else user_folder())
+        return store.open_remote(setting, local_folder(setting, project) or NoCache())
+    return local_folder(setting, project) or NoCache(_unkept("the user's cache folder", "there is no home"))
 
 
 def local_folder(setting: str, project: Path) -> FolderCache | None:
     """Give the folder of this machine that a configuration means; the user's own before a store elsewhere."""
     if setting == "off":
         return None
-    return FolderCache(project / setting if setting and "://" not in setting else user_folder())
-
-
-def user_folder() -> Path:
-    """Give the folder of the user's own store."""
-    return Path(platformdirs.user_cache_dir("cute-stubgen")) / "objects"
+    folder = project / setting if setting and "://" not in setting else folders.own("objects")
+    return FolderCache(folder) if folder is not None else None
 
 
 def key(*parts: object) -> str:
@@ -275,16 +287,8 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _write(path: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+def _unkept(folder: object, reason: object) -> Problem:
+    return problem("CS618", folder=folder, reason=reason)
 
 
 def _is_recent(file: Path) -> bool:

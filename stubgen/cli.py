@@ -13,7 +13,7 @@ import msgspec
 import typer
 from rich.table import Table
 
-from stubgen import __version__, catalogue, cli_cache, config, state
+from stubgen import __version__, catalogue, cli_cache, cli_streams, config, state
 from stubgen.cli_options import (
     Arch,
     Depfile,
@@ -365,4 +365,4 @@ app.add_typer(cli_cache.app, name="cache")
 
 def main() -> None:
     """Run the command."""
-    app()
+    cli_streams.run(app)

@@ -11,6 +11,7 @@ import typer
 
 from stubgen import config
 from stubgen.config import ExecutorName, HostName, ToolchainName
+from stubgen.text import storable
 
 
 class FrameworkName(str, enum.Enum):
@@ -120,7 +121,7 @@ class Settings:
             "kernels": tuple(str(Path(path).absolute()) for path in kernels or ()),
             "output": None if output is None else str(Path(output).absolute()),
             "package": package,
-            "archs": tuple(archs or ()),
+            "archs": tuple(map(storable, archs or ())),
             "toolchain": toolchain,
             "host": host,
             "frameworks": tuple(dict.fromkeys(name.value for name in frameworks or ())),

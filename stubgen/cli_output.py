@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from stubgen import jsontext, state
+from stubgen.cli_streams import UnwritableError
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.text import printable
 
@@ -92,7 +93,7 @@ def reporting_errors(as_json: bool, status: int = 1) -> Generator[None, None, No
     except KeyboardInterrupt:
         err.print("interrupted; the previous output is whole")
         raise typer.Exit(130) from None
-    except (typer.Exit, typer.Abort):
+    except (typer.Exit, typer.Abort, UnwritableError):
         raise
     except Exception as error:  # what nothing else foresaw; its traceback is for the maintainers
         _print_problems((_unforeseen(error),), as_json)

@@ -12,9 +12,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-import platformdirs
-
-from stubgen import commands
+from stubgen import commands, folders
 from stubgen.commands import ToolError
 from stubgen.diagnostics import StubgenError, problem
 
@@ -39,7 +37,10 @@ def fetch(name: str, version: str, file: str, machine: str) -> Path:
     StubgenError
         CS412 if the wheel cannot be had, or does not have the file; CS405 if the cache cannot be written.
     """
-    folder = platformdirs.user_cache_path("cute-stubgen") / "wheels" / f"{name}-{version}-{machine}"
+    kept_wheels = folders.own("wheels")
+    if kept_wheels is None or not (kept_wheels / f"{name}-{version}-{machine}" / file).is_file():
+        kept_wheels = folders.writable_or_temporary("wheels")
+    folder = kept_wheels / f"{name}-{version}-{machine}"
     kept = folder / file
     if not kept.is_file():
         try:

@@ -15,13 +15,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import filelock
-import platformdirs
 
-from stubgen import manifest
+from stubgen import folders, manifest
 from stubgen.diagnostics import StubgenError, problem, raise_if_any
 from stubgen.names import staging_prefix
 
@@ -104,7 +104,7 @@ def commit(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
             _replace_package(output, package, files, set(changes.removed))
             for path, data in files.items():
                 if not path.startswith(f"{package}/") and _read(output / path) != data:
-                    _replace_file(output / path, data, package)
+                    folders.replace_file(output / path, data, prefix=staging_prefix(package))
         return changes
 
 
@@ -172,9 +172,9 @@ def _refuse_foreign(output: Path, package: str, files: Mapping[str, bytes], chan
 
 def _replace_package(output: Path, package: str, files: Mapping[str, bytes], removed: set[str]) -> None:
     live = output / package
-    staged = Path(tempfile.mkdtemp(prefix=staging_prefix(package), dir=output))
+    staged = folders.unique(output, staging_prefix(package))
+    staged.mkdir()
     try:
-        staged.chmod(0o755)
         for path, data in files.items():
             if path.startswith(f"{package}/"):
                 _stage(staged / path.removeprefix(f"{package}/"), data, output / path)
@@ -204,18 +204,6 @@ def _carry_over(old: Path, target: Path) -> None:
         os.link(old, target, follow_symlinks=False)
     except OSError:  # some file systems have no hard links
         shutil.copy2(old, target, follow_symlinks=False)
-
-
-def _replace_file(target: Path, data: bytes, package: str) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=staging_prefix(package), dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _swap(staged: Path, live: Path) -> None:
@@ -281,17 +269,21 @@ def _created(folder: Path) -> Generator[None, None, None]:
         raise
 
 
-@contextlib.contextmanager
-def _locked(output: Path) -> Generator[None, None, None]:
-    """Let one run at a time write to a folder; the lock lies elsewhere, so as to leave no litter there."""
+def _locked(output: Path) -> AbstractContextManager[object]:
+    """Let one run at a time write to a folder; the lock lies elsewhere, so as to leave no litter there.
+
+    It is this user's: what others have locked can often not even be opened.
+    """
     key = hashlib.sha256(os.fsencode(output.resolve())).hexdigest()[:16]
-    folder = Path(platformdirs.user_cache_dir("cute-stubgen")) / "locks"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir())
-    with filelock.FileLock(folder / f"cute-stubgen-{key}.lock"):
-        yield
+    reason = ""
+    for folder in (folders.writable("locks"), Path(tempfile.gettempdir())):
+        if folder is not None:
+            lock = filelock.FileLock(folder / f"cute-stubgen-{key}-{os.getuid()}.lock")
+            try:
+                return lock.acquire()
+            except OSError as error:
+                reason = f"{folder}: {error.strerror or error}"
+    raise StubgenError(problem("CS134", output=output, reason=reason))
 
 
 @contextlib.contextmanager

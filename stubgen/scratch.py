@@ -30,7 +30,8 @@ def scratch_folder() -> Generator[Path, None, None]:
         CS405 where there is no room for what is done in it.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, _lock(Path(folder)):
+        parent = _temporary_files()
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder, _lock(Path(folder)):
             _remove_abandoned(Path(folder).parent)
             yield Path(folder)
     except OSError as error:
@@ -38,6 +39,30 @@ def scratch_folder() -> Generator[Path, None, None]:
             raise
         path = error.filename or tempfile.gettempdir()
         raise StubgenError(problem("CS405", path=path, reason=error.strerror or error)) from error
+
+
+def temporary_folder(prefix: str) -> Path:
+    """Create a folder among the temporary files that stays there.
+
+    Raises
+    ------
+    StubgenError
+        CS405 where there is no room for it.
+    """
+    try:
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=_temporary_files()))
+    except OSError as error:
+        path = tempfile.gettempdir()
+        raise StubgenError(problem("CS405", path=path, reason=error.strerror or error)) from None
+
+
+def _temporary_files() -> str:
+    """Return the folder for temporary files; Python looks for one that can be written."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        path = os.environ.get("TMPDIR", "/tmp")  # only named, not used
+        raise StubgenError(problem("CS405", path=path, reason=error.strerror)) from None
 
 
 def _remove_abandoned(parent: Path) -> None:

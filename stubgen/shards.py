@@ -8,10 +8,8 @@ or none. The file is a ZIP archive: entries as :mod:`stubgen.cache` keeps them, 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Sequence
@@ -21,6 +19,7 @@ from typing import Annotated, Any, NoReturn, TypeAlias
 
 import msgspec
 
+from stubgen import folders
 from stubgen.cache import LARGEST, Cache, entry_name, opened, sealed
 from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import Problem, StubgenError, problem
@@ -132,13 +131,12 @@ class Recording:
 @contextlib.contextmanager
 def _replacing(file: Path) -> Generator[Path, None, None]:
     """Give a path to write to, which becomes the file if all goes well."""
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".shard-")
-    os.close(descriptor)
+    unfinished = folders.unique(file.parent, ".shard-")
     try:
-        yield Path(name)
-        Path(name).replace(file)
+        yield unfinished
+        unfinished.replace(file)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise
 
 

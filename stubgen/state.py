@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
+from stubgen import folders
 from stubgen.config import Config, shaping
 from stubgen.diagnostics import Problem
 from stubgen.names import staging_prefix
@@ -71,7 +71,10 @@ def unchanged(project: Path, settings: Config) -> Summary | None:
         return None
     output = project / settings.output
     try:
-        record = msgspec.msgpack.decode(_file(output).read_bytes(), type=Record)
+        file = _file(output)
+        if file is None:
+            return None
+        record = msgspec.msgpack.decode(file.read_bytes(), type=Record)
     except (OSError, msgspec.MsgspecError):
         return None
     if record.surroundings != _surroundings(project, settings):
@@ -100,11 +103,9 @@ def remember(
             dict(_stamps(output, outputs)),
             summary,
         )
-        file = _file(output)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        written = file.with_suffix(f".{os.getpid()}")
-        written.write_bytes(msgspec.msgpack.encode(record))
-        written.replace(file)
+        folder, file = folders.writable("runs"), _file(output)
+        if folder is not None and file is not None:
+            folders.replace_file(file, msgspec.msgpack.encode(record), prefix="tmp")
 
 
 def python_files(given: Path) -> Iterator[Path]:
@@ -121,9 +122,10 @@ def _has_leftovers(output: Path, package: str) -> bool:
     return any(name.startswith(staging_prefix(package)) for name in os.listdir(output))  # noqa: PTH208
 
 
-def _file(output: Path) -> Path:
+def _file(output: Path) -> Path | None:
     name = hashlib.sha256(os.fsencode(output.absolute())).hexdigest()
-    return Path(platformdirs.user_cache_dir("cute-stubgen")) / "runs" / name
+    folder = folders.own("runs")
+    return folder / name if folder is not None else None
 
 
 def _surroundings(project: Path, settings: Config) -> str:
@@ -164,8 +166,8 @@ def _folders(project: Path, settings: Config) -> dict[str, str]:
 
 def _files(folder: Path, relative_to: Path) -> Iterator[str]:
     """Yield the files in a folder, sorted, without what Python leaves there."""
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
+    for root, inner, names in os.walk(folder):
+        inner[:] = sorted(name for name in inner if name != "__pycache__")
         for name in sorted(names):
             yield os.path.relpath(os.path.join(root, name), relative_to)  # noqa: PTH118  # faster
 

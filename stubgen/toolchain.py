@@ -8,7 +8,6 @@ machine's own.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
@@ -27,9 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import platformdirs
-
-from stubgen import cache
+from stubgen import cache, folders
 from stubgen.cache import Cache, NoCache
 from stubgen.commands import (
     ToolError,
@@ -378,9 +375,14 @@ class ZigToolchain(Toolchain):
     @functools.cached_property
     def _cache(self) -> Path:
         wanted = os.environ.get("ZIG_GLOBAL_CACHE_DIR")
-        folder = Path(wanted) if wanted else platformdirs.user_cache_path("cute-stubgen") / "zig"
         # With a cache that it cannot write, zig 0.17.1 spins for ever.
-        return folder if _is_writable(folder) else _temporary_folder()
+        if wanted and folders.is_writable(Path(wanted)):
+            return Path(wanted)
+        try:
+            return folders.writable_or_temporary("zig")
+        except OSError as error:
+            path, reason = tempfile.gettempdir(), error.strerror
+            raise ToolError(problem("CS405", path=path, reason=reason)) from None
 
 
 class SystemToolchain(Toolchain):
@@ -451,26 +453,6 @@ def _version_script(exports: Sequence[str]) -> Generator[Path]:
         raise ToolError(problem("CS405", path=path, reason=reason)) from None
     with scratch:
         yield script
-
-
-def _is_writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
-def _temporary_folder() -> Path:
-    """Make a folder that lives as long as this process."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="cute-stubgen-zig-"))
-    except OSError as error:
-        path, reason = tempfile.gettempdir(), error.strerror
-        raise ToolError(problem("CS405", path=path, reason=reason)) from None
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _is_clang(command: Sequence[str]) -> bool:

@@ -96,4 +96,14 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "{path} and {first} are not of the same run: {reason}",
         "merge only shards of one run; take the files of earlier runs out of the folder",
     ),
+    "CS134": Entry(
+        "no lock can be had for writing {output}: {reason}",
+        "give this user a home that it can write to, or set TMPDIR to a folder that it can write to",
+        "Runs into one folder wait for each other. The lock is a file in the user's cache folder, or else "
+        "among the temporary files.",
+    ),
+    "CS135": Entry(
+        "the standard output cannot be written: {reason}",
+        "make room where it goes to; what the command was to do, other than print, is done",
+    ),
 }

@@ -103,6 +103,12 @@ Compiled functions return nothing.
         "see whether the address is right, and whether this machine may {do} there",
         "The run does without it, and compiles what the folder of this machine does not have.",
     ),
+    "CS618": Entry(
+        "nothing is kept of this run in {folder}: {reason}",
+        "set HOME, or XDG_CACHE_HOME, or cache in pyproject.toml, to a folder that can be written; "
+        'cache = "off" says that nothing is to be kept',
+        "The run is whole. The next one will compile again what this one has compiled.",
+    ),
     # CS9xx: the tool itself.
     "CS901": Entry(
         "cute-stubgen failed: {error}",

@@ -20,6 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from cutlass.base_dsl.tvm_ffi_builder import spec
@@ -197,12 +198,19 @@ def _unknown_archs(settings: Settings) -> tuple[Problem, ...]:
     )
 
 
+def _opened_log(log: Path) -> BinaryIO:
+    """Open a log, or nothing at all where it cannot be written: what is compiled is worth more."""
+    try:
+        return log.open("ab")
+    except OSError:
+        return Path(os.devnull).open("ab")
+
+
 @contextlib.contextmanager
 def _contained(settings: Settings) -> Generator[None, None, None]:
     """Send everything that is printed, by native code too, to a log file."""
-    log = Path(settings.log_dir) / f"worker-{os.getpid()}.log"
     saved = [os.dup(1), os.dup(2)]
-    with log.open("ab") as target:
+    with _opened_log(Path(settings.log_dir) / f"worker-{os.getpid()}.log") as target:
         os.dup2(target.fileno(), 1)
         os.dup2(target.fileno(), 2)
         try:

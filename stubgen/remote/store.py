@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from stubgen.cache import FolderCache, entry_name, opened, sealed
+from stubgen.cache import FolderCache, NoCache, entry_name, opened, sealed
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.remote.extras import require
 
@@ -24,7 +24,7 @@ _S3 = {"config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"
 """botocore would wait for minutes before it says that there is nobody."""
 
 
-def open_remote(url: str, local: FolderCache) -> RemoteCache:
+def open_remote(url: str, local: FolderCache | NoCache) -> RemoteCache:
     """Give the store at a URL.
 
     Parameters
@@ -68,7 +68,7 @@ class RemoteCache:
         The folder.
     """
 
-    def __init__(self, url: str, connect: Any, local: FolderCache) -> None:
+    def __init__(self, url: str, connect: Any, local: FolderCache | NoCache) -> None:
         self._url = url
         self._connect = connect
         self._local = local

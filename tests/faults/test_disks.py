@@ -39,14 +39,14 @@ exec "$@"
 """
 
 
-def _has_namespaces() -> bool:
+def has_namespaces() -> bool:
     if shutil.which("unshare") is None:
         return False
     test = [*NAMESPACE, "sh", "-c", "mount -t tmpfs -o size=1m small /mnt"]
     return subprocess.run(test, capture_output=True, check=False).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not _has_namespaces(), reason="users may not have mount namespaces here")
+pytestmark = pytest.mark.skipif(not has_namespaces(), reason="users may not have mount namespaces here")
 
 
 def run_with(project: Project, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
