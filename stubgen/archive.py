@@ -46,13 +46,13 @@ def library_archives(
     StubgenError
         As for :func:`make_archive` and :func:`stubgen.link.compile_source`.
     """
-    package = library.package
+    package, build = library.package, linkage.build(library)
     static = make_archive(
         compiled.own,
         compiled.runtimes.archives,
         work / f"lib{package}.a",
         package=package,
-        keep=linkage.entry_symbols(library),
+        keep=[*linkage.entry_symbols(library), *([build.symbol] if build else [])],
         toolchain=toolchain,
         work=work / "renamed",
     )

@@ -59,6 +59,7 @@ def link_library(
     """
     sources = {
         "register": linkage.registration(library),
+        "build": linkage.identification(library),
         "metadata": metadata.metadata(library),
         "frameworks": linkage.for_frameworks(library),
     }

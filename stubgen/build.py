@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from stubgen import (
     archs,
     assembly,
@@ -27,6 +29,7 @@ from stubgen import (
     fingerprint,
     folders,
     frameworks,
+    identity,
     link,
     machine,
     manifest,
@@ -230,6 +233,7 @@ def _build(
             target.machine,
             frameworks=settings.frameworks,
         )
+        library = msgspec.structs.replace(library, build_id=identity.build_id(library))
         frameworks.require(library)
         binding.require_distinct_symbols(library)
         progress.phase("Linking", 1)

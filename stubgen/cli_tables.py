@@ -36,7 +36,8 @@ def show_library(found: Inspected, console: Console) -> None:
         f"{described.package}, {'read from texts alone' if found.is_partial else f'for {archs}; {made_by}'}",
         markup=False,
     )
-    for line in [*_binary(found.binary), *([_UNKNOWN] if found.is_partial else [])]:
+    build = [f"build {described.build_id}"] if described.build_id else []
+    for line in [*build, *_binary(found.binary), *([_UNKNOWN] if found.is_partial else [])]:
         console.print(line, markup=False)
     console.print()
     rows = [

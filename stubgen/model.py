@@ -18,6 +18,7 @@ from stubgen import jsontext
 from stubgen.effects import Effects
 from stubgen.spelling import (
     ArchName,
+    BuildId,
     CName,
     Count,
     DistributionName,
@@ -437,6 +438,8 @@ class Library(_Data, frozen=True):
     """Where the model does not come from the compiler."""
     frameworks: tuple[Framework, ...] = ()
     """What the package has modules for."""
+    build_id: BuildId = ""
+    """Of what callers rely on, as the binary states it; empty if that states none."""
 
     @property
     def registered_as(self) -> str | None:

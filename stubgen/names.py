@@ -41,6 +41,7 @@ _USED_BY_MODULES = frozenset(
         "_family",
         "_keywords",
         "_native",
+        "_of_build",
         "_overload",
         "_positional",
     }

@@ -24,6 +24,9 @@ CName: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]*\Z")]
 LinkerSymbol: TypeAlias = Annotated[str, Meta(pattern=r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z")]
 """A symbol, or nothing."""
 
+BuildId: TypeAlias = Annotated[str, Meta(pattern=r"\A([0-9a-f]{12})?\Z")]
+"""What :mod:`stubgen.identity` makes, or nothing."""
+
 Label: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_]+\Z")]
 """A part of an identifier."""
 

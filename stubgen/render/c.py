@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import msgspec
 
 from stubgen.model import Family, Kernel, Library, Module, TupleSlot
-from stubgen.render import c_values, cpp_comments
+from stubgen.render import c_values, cpp_comments, linkage
 from stubgen.render.c_values import Packing, Value
 from stubgen.render.cpp_structs import ModuleStructs, Struct, library_structs
 from stubgen.render.header_parts import HeaderMember, HeaderStruct
 from stubgen.render.layout import c_array, cpp_call, cpp_declaration, cpp_head
-from stubgen.render.linkage import register_symbol
 from stubgen.render.templates import fill
 
 _HEADERS = {"INFINITY": "math.h", "NAN": "math.h"}
@@ -52,8 +51,14 @@ def c_headers(library: Library) -> dict[str, str]:
 
 def _runtime(name: str, library: Library) -> str:
     registered_as = library.registered_as
-    register = register_symbol(registered_as) if registered_as else None
-    return fill(f"{name}.j2", package=library.package, register=register, registered_as=registered_as)
+    register = linkage.register_symbol(registered_as) if registered_as else None
+    return fill(
+        f"{name}.j2",
+        package=library.package,
+        register=register,
+        registered_as=registered_as,
+        build=linkage.build(library),
+    )
 
 
 def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
@@ -64,6 +69,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
     return fill(
         "module.h.j2",
         package=package,
+        build=linkage.build(library),
         module=module,
         comment=cpp_comments.file_comment(module.doc or f"Kernels of {module.source}.", facts),
         structs=[_struct(slot, struct, structs.of, package) for slot, struct in _once(structs.of)],

@@ -21,7 +21,7 @@ from stubgen.model import (
     Slot,
     TupleSlot,
 )
-from stubgen.render import cpp_comments, cpp_families, cpp_types
+from stubgen.render import cpp_comments, cpp_families, cpp_types, linkage
 from stubgen.render.cpp_structs import Member, ModuleStructs, Struct, library_structs
 from stubgen.render.header_parts import HeaderMember, HeaderStruct
 from stubgen.render.layout import cpp_call, cpp_declaration, cpp_head
@@ -98,6 +98,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs, taken: set
     return fill(
         "module.hpp.j2",
         package=library.package,
+        build=linkage.build(library),
         module=module,
         comment=cpp_comments.file_comment(module.doc or f"Kernels of {module.source}."),
         structs=shown,
@@ -143,7 +144,7 @@ def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function
     symbol = kernel.linker_symbol(package)
     spelled = _spelled(kernel, structs)
     comment = cpp_comments.function_comment(kernel, _by_name(kernel, spelled), structs.of)
-    return _called(kernel.name, symbol, kernel.parameters, spelled, structs, comment)
+    return _called(package, kernel.name, symbol, kernel.parameters, spelled, structs, comment)
 
 
 def _family(
@@ -156,7 +157,7 @@ def _family(
     entry = cpp_families.free_name("entry", set(spelled))
     comment = cpp_comments.function_comment(family, _by_name(family, spelled), structs.of, variants)
     types = {choice.parameter: choice for choice in choices}
-    own = _called(family.name, symbol, family.parameters, spelled, structs, comment, types, detail)
+    own = _called(package, family.name, symbol, family.parameters, spelled, structs, comment, types, detail)
     kept = [index for index, p in enumerate(family.parameters) if p.name not in types]
     by_template = bool(choices) and all(choice.can_be_template_argument for choice in choices)
     names = [spelled[index] for index, p in enumerate(family.parameters) if p.name in types]
@@ -177,7 +178,7 @@ def _family(
         template_head=cpp_head(f"inline void {family.name}", _parameters(tuple(left[0]), left[1], structs)),
         template_call=cpp_call(
             "tvm::ffi::Function::InvokeExternC",
-            ["nullptr", entry, *_arguments(left[0], left[1], structs)],
+            [f"{package}__self", entry, *_arguments(left[0], left[1], structs)],
         ),
         cases=cpp_families.template_cases(family, variants, choices, names, package) if by_template else [],
     )
@@ -189,7 +190,8 @@ def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: st
     [name] = cpp_types.parameter_names([name])
     comment = cpp_comments.variant_comment(family, kernel)
     spelled = _spelled(kernel, structs)
-    return _called(name, kernel.linker_symbol(package), kernel.parameters, spelled, structs, comment)
+    symbol = kernel.linker_symbol(package)
+    return _called(package, name, symbol, kernel.parameters, spelled, structs, comment)
 
 
 def _enum(choice: cpp_families.Choice, family: Family) -> _Enum:
@@ -212,6 +214,7 @@ def _by_name(function: Kernel | Family, spelled: list[str]) -> dict[str, str]:
 
 
 def _called(
+    package: str,
     name: str,
     symbol: str,
     parameters: tuple[Parameter, ...],
@@ -226,7 +229,7 @@ def _called(
         entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);"),
         comment=comment,
         head=cpp_head(f"inline void {name}", _parameters(parameters, spelled, structs, choices)),
-        call=cpp_call("tvm::ffi::Function::InvokeExternC", ["nullptr", symbol, *arguments]),
+        call=cpp_call("tvm::ffi::Function::InvokeExternC", [f"{package}__self", symbol, *arguments]),
     )
 
 

@@ -68,6 +68,8 @@ class Description(msgspec.Struct, frozen=True):
     """A library."""
 
     package: str
+    build_id: str
+    """Of what callers rely on: that of a library and of the text that belongs to it are the same."""
     versions: Versions
     archs: tuple[str, ...]
     functions: tuple[FunctionDescription, ...]
@@ -77,6 +79,7 @@ def describe(library: Library) -> Description:
     """Describe a library."""
     return Description(
         package=library.package,
+        build_id=library.build_id,
         versions=library.versions,
         archs=tuple(dict.fromkeys(arch for kernel in library.kernels for arch in kernel.archs)),
         functions=tuple(

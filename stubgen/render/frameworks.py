@@ -81,7 +81,7 @@ def _jax(library: Library) -> dict[str, str]:
 
 
 def _context(library: Library) -> dict[str, object]:
-    return {"package": library.package, "built_as": library.registered_as}
+    return {"package": library.package, "built_as": library.registered_as, "build_id": library.build_id}
 
 
 def _files(

@@ -17,12 +17,24 @@ class _Function:
     symbol: str
 
 
+@dataclass(frozen=True)
+class Build:
+    """What ties texts and a library together, ready to be put into either."""
+
+    id: str
+    symbol: str
+    """Only a library of this build has it, and every header refers to it. Linkers show it, so it is for people."""
+    function: str
+    """Symbol of the function that gives the id."""
+
+
 def exports(library: Library) -> tuple[str, ...]:
     """Give every symbol that the shared library shows."""
     return (
         *dispatcher.exports(library),
         register_symbol(library.package),
         *framework_symbols(library).values(),
+        *((stated.symbol, stated.function) if (stated := build(library)) else ()),
         *metadata.exports(library),
     )
 
@@ -34,6 +46,21 @@ def entry_symbols(library: Library) -> tuple[str, ...]:
     """
     prefix = tvm_ffi_symbol(f"{library.package}__")
     return tuple(symbol for symbol in exports(library) if symbol.startswith(prefix))
+
+
+def build(library: Library) -> Build | None:
+    """Return what says which build a library is of; ``None`` for one that does not say it."""
+    if not library.build_id or library.registered_as is None:
+        return None
+    package = library.registered_as
+    symbol = f"{package}__headers_of_build_{library.build_id}"
+    return Build(library.build_id, symbol, tvm_ffi_symbol(f"{package}__build_id"))
+
+
+def identification(library: Library) -> str:
+    """Return the C that says which build a library is of; empty if it does not say it."""
+    stated = build(library)
+    return fill("build.c.j2", build=stated) if stated else ""
 
 
 def register_symbol(package: str) -> str:
@@ -65,4 +92,9 @@ def registration(library: Library) -> str:
 
 def loader(library: Library) -> str:
     """Give the C that a program is linked with to load the library when it runs."""
-    return fill("loader.c.j2", package=library.package, symbols=entry_symbols(library))
+    return fill(
+        "loader.c.j2",
+        package=library.package,
+        symbols=entry_symbols(library),
+        build=build(library),
+    )

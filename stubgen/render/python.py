@@ -42,6 +42,7 @@ def python_package(library: Library) -> dict[str, str]:
             shared_runtime=library.shared_runtime,
             machine=library.machine,
             has_frameworks=bool(library.frameworks),
+            build_id=library.build_id,
         ),
         **_package_files(library, root, kwargs=False),
         **_package_files(library, f"{root}/kwargs", kwargs=True),
@@ -173,6 +174,7 @@ def _module_file(
     return fill(
         template,
         package=library.package,
+        build_id=library.build_id,
         module=module,
         doc=docstring(module.doc.splitlines() or [f"Kernels of {module.source}."], ""),
         functions=functions,
