@@ -11,7 +11,7 @@ import msgspec
 from stubgen.model import Default, Family, Kernel, Library, Module, Record, Symbol
 
 _CONVENTION = 1
-"""How text and binary talk to each other; raised when that changes, as when arguments are packed otherwise."""
+"""How text and binary talk to each other; raised when that changes, as when arguments are packed anew."""
 
 _UNNOTICED: dict[type, frozenset[str]] = {
     Kernel: frozenset(

@@ -23,7 +23,7 @@ class Build:
 
     id: str
     symbol: str
-    """Only a library of this build has it, and every header refers to it. Linkers show it, so it is for people."""
+    """Only a library of this build has it, and headers refer to it. Linkers show it, so it is for people."""
     function: str
     """Symbol of the function that gives the id."""
 
@@ -92,9 +92,15 @@ def registration(library: Library) -> str:
 
 def loader(library: Library) -> str:
     """Give the C that a program is linked with to load the library when it runs."""
+    builds = {
+        tvm_ffi_symbol(kernel.build_name(library.package, arch))
+        for kernel in library.kernels
+        for arch in kernel.archs
+    }
     return fill(
         "loader.c.j2",
         package=library.package,
-        symbols=entry_symbols(library),
+        # No header calls the build for one architecture, and a library for other ones does as well.
+        symbols=[symbol for symbol in entry_symbols(library) if symbol not in builds],
         build=build(library),
     )

@@ -39,7 +39,7 @@ def test_dlopen_uses_the_library_that_it_is_told(package: Path, tmp_path: Path) 
     missing, empty, foreign, first, again = run(program, *told).splitlines()
     assert missing.startswith("OSError: the library of cute_kernels cannot be loaded: /nowhere.so: ")
     assert empty == "OSError: the library of cute_kernels cannot be loaded: no path is given"
-    assert "undefined symbol: __tvm_ffi_cute_kernels__" in foreign
+    assert foreign.startswith("OSError: libc.so.6 is of an unknown build, and the program and its headers of")
     assert first.split() == ["2.5", "3.5", "4.5", "5.5"]
     assert again.split() == ["5", "6", "7", "8"]
 

@@ -36,6 +36,7 @@ from stubgen.model import (
     Versions,
 )
 from stubgen.render import cpp_types
+from stubgen.render.c import c_headers
 from stubgen.render.cpp import cpp_headers
 from tests.cpp.compilers import GCC
 
@@ -68,7 +69,8 @@ def written(folder: Path, *modules: Module) -> dict[str, str]:
     """Write the headers of a library called ``lib``, and give them by the names they are included by."""
     library = Library("lib", modules, Versions("", "", "", ""), {})
     root = "lib/include/"
-    headers = {path.removeprefix(root): text for path, text in cpp_headers(library).items()}
+    texts = {**c_headers(library), **cpp_headers(library)}
+    headers = {path.removeprefix(root): text for path, text in texts.items()}
     for path, text in headers.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
