@@ -43,10 +43,16 @@ def c_headers(library: Library) -> dict[str, str]:
     headers = {f"{package}/{m.name.replace('.', '/')}.h": m for m in library.modules}
     files = {
         **{path: _header(library, m, structs[m.name]) for path, m in headers.items()},
-        **{f"{package}/{name}": _runtime(name, library) for name in ("runtime.h", "runtime.hpp")},
         f"{package}.h": fill("umbrella.h.j2", headers=headers),
     }
-    return {f"{package}/include/{path}": text for path, text in files.items()}
+    files = {f"{package}/include/{path}": text for path, text in files.items()}
+    return {**files, **shared_headers(library)}
+
+
+def shared_headers(library: Library) -> dict[str, str]:
+    """Return the headers that those of modules include, C and C++, by path relative to the output folder."""
+    folder = f"{library.package}/include/{library.package}"
+    return {f"{folder}/{name}": _runtime(name, library) for name in ("runtime.h", "runtime.hpp")}
 
 
 def _runtime(name: str, library: Library) -> str:
