@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 _REQUIREMENT = "apache-tvm-ffi>=0.1.13.post2,<0.2"
 _OLDEST = (0, 1, 13)
 _TOO_NEW = (0, 2)
+_BUILD = "1175ab48b1ef"
+"""Of what callers rely on; the library has to be of the same."""
 
 try:
     import tvm_ffi
@@ -46,13 +48,44 @@ def _load() -> Any:
         raise ImportError(f"{library} is for x86_64, and this machine is {os.uname().machine}")
     if not library.exists():
         raise ImportError(f"{library} is missing: generate the package again, or install its wheel")
+    # Whatever lies there now, the loader gives what it has loaded from there before.
+    loaded = vars(tvm_ffi).setdefault("_loaded_by_cute_stubgen", {})
+    status = library.stat()
+    file = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    if loaded.get(str(library), file) != file:
+        raise ImportError(f"{library} was replaced after this process had loaded it: start Python again")
     try:
-        return tvm_ffi.load_module(str(library))
+        module = tvm_ffi.load_module(str(library))
     except Exception as error:
         raise ImportError(f"{library} cannot be loaded: {error}") from error
+    loaded[str(library)] = file
+    build = _build_of(module)
+    if build != _BUILD:
+        raise ImportError(
+            f"{library} is of build {build}, and the Python files beside it are of build {_BUILD}: "
+            "generate the package again, or install it again"
+        )
+    return module
+
+
+def _build_of(module: Any) -> str:
+    """Return the build id that a library states."""
+    try:
+        return str(module["cute_kernels__build_id"]())
+    except AttributeError:
+        return "(unknown)"
 
 
 _LIBRARY = _load()
+
+
+def of_build(build: str, name: str) -> None:
+    """Refuse a module of this package that is of another build than this one."""
+    if build != _BUILD:
+        raise ImportError(
+            f"{name} is of build {build}, and {__name__}, which it calls, of build {_BUILD}: "
+            "start Python again; if that does not help, install or generate the package again"
+        )
 
 
 def register_functions() -> None:

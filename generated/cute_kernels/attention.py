@@ -14,7 +14,10 @@ https://arxiv.org/abs/2307.08691
 from __future__ import annotations
 
 from ._runtime import family as _family
+from ._runtime import of_build as _of_build
 from ._types import Tensor
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "attention",

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 from ._runtime import native as _native
+from ._runtime import of_build as _of_build
 from ._types import Stream, Tensor
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "add_one",

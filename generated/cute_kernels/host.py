@@ -13,7 +13,10 @@ from typing import NamedTuple as _NamedTuple
 
 from ._runtime import family as _family
 from ._runtime import native as _native
+from ._runtime import of_build as _of_build
 from ._types import Pointer, Tensor
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "host_add_constant",

@@ -29,8 +29,11 @@ import jax.numpy as _numpy
 from jax import Array
 from jax.typing import DTypeLike as _dtype
 
+from .._runtime import of_build as _of_build
 from ._runtime import function as _function
 from ._runtime import shaped as _shaped
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "attention",

@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from .. import attention as _positional
 from .._runtime import keywords as _keywords
+from .._runtime import of_build as _of_build
 from .._types import Tensor
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "attention",

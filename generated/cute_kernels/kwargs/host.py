@@ -11,8 +11,11 @@ from typing import Literal
 
 from .. import host as _positional
 from .._runtime import keywords as _keywords
+from .._runtime import of_build as _of_build
 from .._types import Pointer, Tensor
 from ..host import HostAffine, HostPowers
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "host_add_constant",

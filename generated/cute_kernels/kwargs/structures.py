@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from .. import structures as _positional
 from .._runtime import keywords as _keywords
+from .._runtime import of_build as _of_build
 from .._types import Pointer, Tensor
 from ..structures import Affine, Window
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "lerp",

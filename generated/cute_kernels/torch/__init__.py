@@ -22,7 +22,10 @@ load               source is a pointer
 transpose          shape is a shape
 """
 
+from .._runtime import of_build as _of_build
 from ._runtime import function as _function
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "attention",

@@ -9,7 +9,10 @@ import torch as _torch
 from torch import Tensor
 from torch import dtype as _dtype
 
+from .._runtime import of_build as _of_build
 from ._runtime import functional as _functional
+
+_of_build("1175ab48b1ef", __name__)
 
 __all__ = [
     "attention",

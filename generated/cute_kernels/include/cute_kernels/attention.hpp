@@ -23,6 +23,12 @@
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/optional.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__attention(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__attention__float16_64_false_false(
@@ -64,6 +70,8 @@ int __tvm_ffi_cute_kernels__attention___true(
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// out = softmax(scale * q @ k.T) @ v for every head.
 ///
@@ -122,7 +130,7 @@ inline void attention(
     float scale,
     bool causal) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention, q, k, v, out,
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention, q, k, v, out,
       tvm::ffi::Optional<tvm::ffi::TensorView>(lse), scale, causal);
 }
 
@@ -144,7 +152,8 @@ inline void attention(
       (causal == true),
       "attention has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(
-      nullptr, entry, q, k, v, out, tvm::ffi::Optional<tvm::ffi::TensorView>(lse), scale);
+      cute_kernels__self, entry, q, k, v, out, tvm::ffi::Optional<tvm::ffi::TensorView>(lse),
+      scale);
 }
 
 /// The variants of attention.
@@ -164,8 +173,8 @@ inline void float16_64_false_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_64_false_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_false_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=float16, head_dim=64, causal=false, lse=true, taking q:
@@ -184,7 +193,8 @@ inline void float16_64_false_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_64_false_true, q, k, v, out, lse, scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_false_true, q, k, v, out,
+      lse, scale);
 }
 
 /// The variant of attention with dtype=float16, head_dim=64, causal=true, lse=false, taking q:
@@ -201,8 +211,8 @@ inline void float16_64_true_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_64_true_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_true_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=float16, head_dim=64, causal=true, lse=true, taking q:
@@ -221,7 +231,8 @@ inline void float16_64_true_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_64_true_true, q, k, v, out, lse, scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_true_true, q, k, v, out,
+      lse, scale);
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=false, lse=false, taking q:
@@ -238,8 +249,8 @@ inline void float16_128_false_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_128_false_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_false_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=false, lse=true, taking q:
@@ -258,7 +269,8 @@ inline void float16_128_false_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_128_false_true, q, k, v, out, lse, scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_false_true, q, k, v, out,
+      lse, scale);
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=true, lse=false, taking q:
@@ -275,8 +287,8 @@ inline void float16_128_true_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_128_true_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_true_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=true, lse=true, taking q:
@@ -295,7 +307,8 @@ inline void float16_128_true_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__float16_128_true_true, q, k, v, out, lse, scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_true_true, q, k, v, out,
+      lse, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=false, lse=false, taking q:
@@ -312,8 +325,8 @@ inline void bfloat16_64_false_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=false, lse=true, taking q:
@@ -332,7 +345,8 @@ inline void bfloat16_64_false_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_true, q, k, v, out, lse, scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_true, q, k, v, out,
+      lse, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=true, lse=false, taking q:
@@ -349,8 +363,8 @@ inline void bfloat16_64_true_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=true, lse=true, taking q:
@@ -369,7 +383,8 @@ inline void bfloat16_64_true_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_true, q, k, v, out, lse, scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_true, q, k, v, out,
+      lse, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=false, lse=false, taking q:
@@ -386,8 +401,8 @@ inline void bfloat16_128_false_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=false, lse=true, taking q:
@@ -406,8 +421,8 @@ inline void bfloat16_128_false_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_true, q, k, v, out, lse,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_true, q, k, v, out,
+      lse, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=true, lse=false, taking q:
@@ -424,8 +439,8 @@ inline void bfloat16_128_true_false(
     const tvm::ffi::TensorView& out,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_false, q, k, v, out, nullptr,
-      scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_false, q, k, v, out,
+      nullptr, scale);
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=true, lse=true, taking q:
@@ -444,9 +459,11 @@ inline void bfloat16_128_true_true(
     const tvm::ffi::TensorView& lse,
     float scale) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_true, q, k, v, out, lse, scale);
+      cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_true, q, k, v, out,
+      lse, scale);
 }
 
 }  // namespace attention_variants
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels

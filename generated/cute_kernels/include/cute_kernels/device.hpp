@@ -13,11 +13,19 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__built_for(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// Write the compute capability that the running build was made for, as ten times major plus minor.
 ///
@@ -28,7 +36,8 @@ namespace cute_kernels {
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/device.py
 inline void built_for(const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__built_for, out);
+  tvm::ffi::Function::InvokeExternC(cute_kernels__self, __tvm_ffi_cute_kernels__built_for, out);
 }
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels

@@ -13,6 +13,12 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__add_one(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__add_constant(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
@@ -21,6 +27,8 @@ int __tvm_ffi_cute_kernels__scale(void*, const TVMFFIAny*, std::int32_t, TVMFFIA
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// b = a + 1, elementwise.
 ///
@@ -30,7 +38,7 @@ namespace cute_kernels {
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 inline void add_one(const tvm::ffi::TensorView& a, const tvm::ffi::TensorView& b) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__add_one, a, b);
+  tvm::ffi::Function::InvokeExternC(cute_kernels__self, __tvm_ffi_cute_kernels__add_one, a, b);
 }
 
 /// b = a + offset, elementwise.
@@ -46,7 +54,8 @@ inline void add_constant(
     const tvm::ffi::TensorView& a,
     const tvm::ffi::TensorView& b,
     float offset = 1.0f) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__add_constant, a, b, offset);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__add_constant, a, b, offset);
 }
 
 /// out = alpha * x + beta * y, elementwise.
@@ -66,7 +75,8 @@ inline void axpby(
     float beta,
     const tvm::ffi::TensorView& y,
     const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__axpby, alpha, x, beta, y, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__axpby, alpha, x, beta, y, out);
 }
 
 /// x = factor * x, elementwise and in place, on a stream that the caller passes.
@@ -78,7 +88,9 @@ inline void axpby(
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 inline void scale(const tvm::ffi::TensorView& x, float factor, void* stream) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__scale, x, factor, stream);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__scale, x, factor, stream);
 }
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels

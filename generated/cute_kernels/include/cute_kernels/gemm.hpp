@@ -18,6 +18,12 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__gemm(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__gemm__float16_float16_none_k(
@@ -65,6 +71,8 @@ int __tvm_ffi_cute_kernels__gemm___gelu(
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// What `activation` of gemm may be.
 enum class GemmActivation { none, relu, gelu };
@@ -124,7 +132,7 @@ inline void gemm(
     const tvm::ffi::TensorView& c,
     GemmActivation activation) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm, a, b, c, detail::passed(activation));
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm, a, b, c, detail::passed(activation));
 }
 
 /// The same with the choice made when this is compiled.
@@ -143,7 +151,7 @@ inline void gemm(
       (activation == GemmActivation::relu) ||
       (activation == GemmActivation::gelu),
       "gemm has no variant for this choice");
-  tvm::ffi::Function::InvokeExternC(nullptr, entry, a, b, c);
+  tvm::ffi::Function::InvokeExternC(cute_kernels__self, entry, a, b, c);
 }
 
 /// The variants of gemm.
@@ -157,7 +165,7 @@ inline void float16_float16_none_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float16_none_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float16, activation=none, b_major=n, taking a:
@@ -168,7 +176,7 @@ inline void float16_float16_none_n(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_none_n, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float16_none_n, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float16, activation=relu, b_major=k, taking a:
@@ -179,7 +187,7 @@ inline void float16_float16_relu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float16, activation=relu, b_major=n, taking a:
@@ -190,7 +198,7 @@ inline void float16_float16_relu_n(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_n, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float16_relu_n, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float16, activation=gelu, b_major=k, taking a:
@@ -201,7 +209,7 @@ inline void float16_float16_gelu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float16, activation=gelu, b_major=n, taking a:
@@ -212,7 +220,7 @@ inline void float16_float16_gelu_n(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float16_gelu_n, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float32, activation=none, b_major=k, taking a:
@@ -223,7 +231,7 @@ inline void float16_float32_none_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_none_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float32_none_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float32, activation=relu, b_major=k, taking a:
@@ -234,7 +242,7 @@ inline void float16_float32_relu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_relu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float32_relu_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=float16, out=float32, activation=gelu, b_major=k, taking a:
@@ -245,7 +253,7 @@ inline void float16_float32_gelu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__float16_float32_gelu_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=none, b_major=k, taking a:
@@ -256,7 +264,7 @@ inline void bfloat16_bfloat16_none_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=none, b_major=n, taking a:
@@ -267,7 +275,7 @@ inline void bfloat16_bfloat16_none_n(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_none_n, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=relu, b_major=k, taking a:
@@ -278,7 +286,7 @@ inline void bfloat16_bfloat16_relu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=relu, b_major=n, taking a:
@@ -289,7 +297,7 @@ inline void bfloat16_bfloat16_relu_n(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_relu_n, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=gelu, b_major=k, taking a:
@@ -300,7 +308,7 @@ inline void bfloat16_bfloat16_gelu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=bfloat16, activation=gelu, b_major=n, taking a:
@@ -311,7 +319,7 @@ inline void bfloat16_bfloat16_gelu_n(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_bfloat16_gelu_n, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=float32, activation=none, b_major=k, taking a:
@@ -322,7 +330,7 @@ inline void bfloat16_float32_none_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_none_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=float32, activation=relu, b_major=k, taking a:
@@ -333,7 +341,7 @@ inline void bfloat16_float32_relu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_relu_k, a, b, c);
 }
 
 /// The variant of gemm with dtype=bfloat16, out=float32, activation=gelu, b_major=k, taking a:
@@ -344,9 +352,10 @@ inline void bfloat16_float32_gelu_k(
     const tvm::ffi::TensorView& b,
     const tvm::ffi::TensorView& c) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k, a, b, c);
+      cute_kernels__self, __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k, a, b, c);
 }
 
 }  // namespace gemm_variants
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels

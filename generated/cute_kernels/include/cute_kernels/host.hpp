@@ -21,6 +21,12 @@
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/optional.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__host_add_constant(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__host_axpby(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
@@ -95,6 +101,8 @@ int __tvm_ffi_cute_kernels__host_activate___cube(
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// Arguments of `host_affine`.
 struct HostAffine {
@@ -120,7 +128,7 @@ inline void host_add_constant(
     const tvm::ffi::TensorView& b,
     float offset = 1.0f) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_add_constant, a, b, offset);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_add_constant, a, b, offset);
 }
 
 /// out = alpha * x + beta * y, elementwise, on the CPU.
@@ -139,7 +147,7 @@ inline void host_axpby(
     const tvm::ffi::TensorView& y,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_axpby, alpha, x, beta, y, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_axpby, alpha, x, beta, y, out);
 }
 
 /// Write every scalar to its own element, in the order of the parameters.
@@ -174,8 +182,8 @@ inline void host_scalars(
     const tvm::ffi::TensorView& integers,
     const tvm::ffi::TensorView& floats) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scalars, flag, i8, i16, i32, i64, u8, u16, u32,
-      static_cast<std::int64_t>(u64), f32, f64, integers, floats);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scalars, flag, i8, i16, i32, i64, u8, u16,
+      u32, static_cast<std::int64_t>(u64), f32, f64, integers, floats);
 }
 
 /// Write the four scalars, each with a default, to `out[0]` to `out[3]`.
@@ -194,7 +202,7 @@ inline void host_defaults(
     double ratio = 0.25,
     float boxed = 9.0f) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_defaults, out, flag, count, ratio, boxed);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_defaults, out, flag, count, ratio, boxed);
 }
 
 /// out = factor * x, elementwise; `factor` goes by keyword only.
@@ -209,7 +217,7 @@ inline void host_keyword_only(
     const tvm::ffi::TensorView& out,
     float factor = 2.0f) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_keyword_only, x, out, factor);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_keyword_only, x, out, factor);
 }
 
 /// out = factor * x, elementwise; every argument goes by position only.
@@ -224,7 +232,7 @@ inline void host_positional_only(
     float factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_positional_only, x, factor, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_positional_only, x, factor, out);
 }
 
 /// out = 1 * terms[0] + 2 * terms[1] + 3 * terms[2], for any number of terms.
@@ -241,7 +249,8 @@ inline void host_weighted_sum(
     const tvm::ffi::TensorView& _vararg_2,
     const tvm::ffi::TensorView& _vararg_3) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_weighted_sum, out, _vararg_1, _vararg_2, _vararg_3);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_weighted_sum, out, _vararg_1, _vararg_2,
+      _vararg_3);
 }
 
 /// out = x ** power, negated or not; both choices are frozen into the compiled function.
@@ -252,7 +261,8 @@ inline void host_weighted_sum(
 /// Compiled with power=3, negate=True.
 /// Source: kernels/host.py
 inline void host_frozen(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_frozen, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_frozen, x, out);
 }
 
 /// out = x - factor * y, elementwise, for operands (x, (y, factor)).
@@ -264,7 +274,8 @@ inline void host_frozen(const tvm::ffi::TensorView& x, const tvm::ffi::TensorVie
 inline void host_tuple(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tuple<tvm::ffi::Tensor, float>>& operands,
     const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_tuple, operands, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_tuple, operands, out);
 }
 
 /// out = factor * x + shift, elementwise; without a shift, out = factor * x.
@@ -276,7 +287,7 @@ inline void host_tuple(
 /// Source: kernels/host.py
 inline void host_affine(const HostAffine& arguments, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr,
+      cute_kernels__self,
       __tvm_ffi_cute_kernels__host_affine,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, tvm::ffi::Any>(
           arguments.x, arguments.factor, nullptr),
@@ -292,7 +303,7 @@ inline void host_affine(const HostAffine& arguments, const tvm::ffi::TensorView&
 /// Source: kernels/host.py
 inline void host_powers(const HostPowers& series, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr,
+      cute_kernels__self,
       __tvm_ffi_cute_kernels__host_powers,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, std::int64_t, bool>(
           series.x, series.factor, 3, true),
@@ -307,7 +318,8 @@ inline void host_powers(const HostPowers& series, const tvm::ffi::TensorView& ou
 ///
 /// Source: kernels/host.py
 inline void host_pointer(void* p, std::int32_t count, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_pointer, p, count, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_pointer, p, count, out);
 }
 
 /// Write the extents of a shape to `out`, and their product after them.
@@ -317,7 +329,8 @@ inline void host_pointer(void* p, std::int32_t count, const tvm::ffi::TensorView
 ///
 /// Source: kernels/host.py
 inline void host_shape_static(const tvm::ffi::Shape& shape, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_shape_static, shape, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_shape_static, shape, out);
 }
 
 /// Write the extents of a shape to `out`, and their product after them.
@@ -328,7 +341,8 @@ inline void host_shape_static(const tvm::ffi::Shape& shape, const tvm::ffi::Tens
 /// Sizes: n1 has 64 bits.
 /// Source: kernels/host.py
 inline void host_shape_mixed(const tvm::ffi::Shape& shape, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_shape_mixed, shape, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_shape_mixed, shape, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -339,7 +353,8 @@ inline void host_shape_mixed(const tvm::ffi::Shape& shape, const tvm::ffi::Tenso
 /// Compiled with bias=None.
 /// Source: kernels/host.py
 inline void host_bias(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_bias, x, nullptr, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_bias, x, nullptr, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -353,7 +368,8 @@ inline void host_bias_given(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_bias_given, x, bias, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_bias_given, x, bias, out);
 }
 
 /// out = the polynomial at x, elementwise.
@@ -363,7 +379,8 @@ inline void host_bias_given(
 ///
 /// Source: kernels/host.py
 inline void host_polynomial(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_polynomial, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_polynomial, x, out);
 }
 
 /// out[i] = the sum of row i, the columns weighted 1, 2, 3, ...
@@ -384,7 +401,8 @@ inline void host_polynomial(const tvm::ffi::TensorView& x, const tvm::ffi::Tenso
 ///
 /// Source: kernels/host.py
 inline void host_row_sums(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_row_sums, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_row_sums, x, out);
 }
 
 /// The variants of host_row_sums.
@@ -394,42 +412,42 @@ namespace host_row_sums_variants {
 /// CPU; out: float32, shape (rows,), CPU.
 inline void float32_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_2, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_row_sums__float32_2, x, out);
 }
 
 /// The variant of host_row_sums with dtype=float32, columns=5, taking x: float32, shape (rows, 5),
 /// CPU; out: float32, shape (rows,), CPU.
 inline void float32_5(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float32_5, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_row_sums__float32_5, x, out);
 }
 
 /// The variant of host_row_sums with dtype=float64, columns=2, taking x: float64, shape (rows, 2),
 /// CPU; out: float64, shape (rows,), CPU.
 inline void float64_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_2, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_row_sums__float64_2, x, out);
 }
 
 /// The variant of host_row_sums with dtype=float64, columns=5, taking x: float64, shape (rows, 5),
 /// CPU; out: float64, shape (rows,), CPU.
 inline void float64_5(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_row_sums__float64_5, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_row_sums__float64_5, x, out);
 }
 
 /// The variant of host_row_sums with dtype=int32, columns=2, taking x: int32, shape (rows, 2), CPU;
 /// out: int32, shape (rows,), CPU.
 inline void int32_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_2, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_row_sums__int32_2, x, out);
 }
 
 /// The variant of host_row_sums with dtype=int32, columns=5, taking x: int32, shape (rows, 5), CPU;
 /// out: int32, shape (rows,), CPU.
 inline void int32_5(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_row_sums__int32_5, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_row_sums__int32_5, x, out);
 }
 
 }  // namespace host_row_sums_variants
@@ -464,7 +482,7 @@ inline void host_scale_add(
     std::optional<tvm::ffi::TensorView> bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add, x, factor, negate,
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add, x, factor, negate,
       tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
 }
 
@@ -484,7 +502,7 @@ inline void host_scale_add(
       (negate == true),
       "host_scale_add has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(
-      nullptr, entry, x, factor, tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
+      cute_kernels__self, entry, x, factor, tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
 }
 
 /// The variants of host_scale_add.
@@ -497,8 +515,8 @@ inline void float32_false_false(
     double factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, x, factor, nullptr,
-      out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, x, factor,
+      nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float32, negate=false, bias=true, taking x: float32,
@@ -509,7 +527,8 @@ inline void float32_false_true(
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, x, factor, bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, x, factor,
+      bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float32, negate=true, bias=false, taking x: float32,
@@ -519,7 +538,8 @@ inline void float32_true_false(
     double factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, x, factor, nullptr, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, x, factor,
+      nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float32, negate=true, bias=true, taking x: float32,
@@ -530,7 +550,8 @@ inline void float32_true_true(
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, x, factor, bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, x, factor,
+      bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=false, bias=false, taking x: float64,
@@ -540,8 +561,8 @@ inline void float64_false_false(
     double factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, x, factor, nullptr,
-      out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, x, factor,
+      nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=false, bias=true, taking x: float64,
@@ -552,7 +573,8 @@ inline void float64_false_true(
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, x, factor, bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, x, factor,
+      bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=true, bias=false, taking x: float64,
@@ -562,7 +584,8 @@ inline void float64_true_false(
     double factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, x, factor, nullptr, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, x, factor,
+      nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=true, bias=true, taking x: float64,
@@ -573,7 +596,8 @@ inline void float64_true_true(
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, x, factor, bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, x, factor,
+      bias, out);
 }
 
 }  // namespace host_scale_add_variants
@@ -615,7 +639,7 @@ inline void host_activate(
     HostActivateKind kind,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_activate, x, detail::passed(kind), out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_activate, x, detail::passed(kind), out);
 }
 
 /// The same with the choice made when this is compiled.
@@ -631,7 +655,7 @@ inline void host_activate(const tvm::ffi::TensorView& x, const tvm::ffi::TensorV
       (kind == HostActivateKind::square) ||
       (kind == HostActivateKind::cube),
       "host_activate has no variant for this choice");
-  tvm::ffi::Function::InvokeExternC(nullptr, entry, x, out);
+  tvm::ffi::Function::InvokeExternC(cute_kernels__self, entry, x, out);
 }
 
 /// The variants of host_activate.
@@ -641,42 +665,45 @@ namespace host_activate_variants {
 /// CPU; out: float32, shape (rows,), CPU.
 inline void identity_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_activate__identity_2, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_activate__identity_2, x, out);
 }
 
 /// The variant of host_activate with kind=identity, columns=3, taking x: float32, shape (rows, 3),
 /// CPU; out: float32, shape (rows,), CPU.
 inline void identity_3(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_activate__identity_3, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_activate__identity_3, x, out);
 }
 
 /// The variant of host_activate with kind=square, columns=2, taking x: float32, shape (rows, 2),
 /// CPU; out: float32, shape (rows,), CPU.
 inline void square_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_activate__square_2, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_activate__square_2, x, out);
 }
 
 /// The variant of host_activate with kind=square, columns=3, taking x: float32, shape (rows, 3),
 /// CPU; out: float32, shape (rows,), CPU.
 inline void square_3(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__host_activate__square_3, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_activate__square_3, x, out);
 }
 
 /// The variant of host_activate with kind=cube, columns=2, taking x: float32, shape (rows, 2), CPU;
 /// out: float32, shape (rows,), CPU.
 inline void cube_2(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_2, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_activate__cube_2, x, out);
 }
 
 /// The variant of host_activate with kind=cube, columns=3, taking x: float32, shape (rows, 3), CPU;
 /// out: float32, shape (rows,), CPU.
 inline void cube_3(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__host_activate__cube_3, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_activate__cube_3, x, out);
 }
 
 }  // namespace host_activate_variants
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels

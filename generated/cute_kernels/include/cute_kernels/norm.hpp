@@ -13,6 +13,12 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__rmsnorm(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__rmsnorm__float16_1024(
@@ -30,6 +36,8 @@ int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192(
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// out = x / sqrt(mean(x**2) + eps) * weight along each row.
 ///
@@ -59,7 +67,8 @@ inline void rmsnorm(
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
     float eps) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__rmsnorm, x, weight, out, eps);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm, x, weight, out, eps);
 }
 
 /// The variants of rmsnorm.
@@ -74,7 +83,7 @@ inline void float16_1024(
     const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out, eps);
 }
 
 /// The variant of rmsnorm with dtype=float16, hidden=4096, taking x: float16, shape (m, 4096),
@@ -86,7 +95,7 @@ inline void float16_4096(
     const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out, eps);
 }
 
 /// The variant of rmsnorm with dtype=float16, hidden=8192, taking x: float16, shape (m, 8192),
@@ -98,7 +107,7 @@ inline void float16_8192(
     const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out, eps);
 }
 
 /// The variant of rmsnorm with dtype=bfloat16, hidden=1024, taking x: bfloat16, shape (m, 1024),
@@ -110,7 +119,7 @@ inline void bfloat16_1024(
     const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out, eps);
 }
 
 /// The variant of rmsnorm with dtype=bfloat16, hidden=4096, taking x: bfloat16, shape (m, 4096),
@@ -122,7 +131,7 @@ inline void bfloat16_4096(
     const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out, eps);
 }
 
 /// The variant of rmsnorm with dtype=bfloat16, hidden=8192, taking x: bfloat16, shape (m, 8192),
@@ -134,9 +143,10 @@ inline void bfloat16_8192(
     const tvm::ffi::TensorView& out,
     float eps) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192, x, weight, out, eps);
 }
 
 }  // namespace rmsnorm_variants
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels

@@ -20,15 +20,27 @@ TVM_FFI_DLL int TVMFFIEnvSetStream(
 
 int __tvm_ffi_cute_kernels__register_functions(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 
+/// Programs that call functions refer to it, and only the library of the build that these headers are of defines it: with
+/// another they cannot be linked or started. Install the package again, headers and library, and compile the program.
+extern const char cute_kernels__headers_of_build_1175ab48b1ef[];
+
 /// Loads the library, for programs that are linked with libcute_kernels_load.a instead of it.
 ///
 /// Functions fail as long as it is not loaded. It stays loaded until the program ends.
 ///
 /// @param path Of libcute_kernels.so, for dlopen.
-/// @return 0, or another value if it cannot be loaded.
+/// @return 0, or another value if it cannot be loaded, or is of another build than these headers.
 int cute_kernels_load_library(const char* path);
 #ifdef __cplusplus
 }
+#endif
+
+// Functions ignore their first argument; it is what refers to the build.
+#define cute_kernels__build 0x1175ab48b1ef
+#ifdef __cplusplus
+#define cute_kernels__self const_cast<char*>(cute_kernels__headers_of_build_1175ab48b1ef)
+#else
+#define cute_kernels__self ((void*)cute_kernels__headers_of_build_1175ab48b1ef)
 #endif
 
 /// Registers all functions with tvm-ffi, under their names behind "cute_kernels.", for who looks them up there.
@@ -39,7 +51,7 @@ static inline int cute_kernels_register_functions(void) {
   result.type_index = kTVMFFINone;
   result.zero_padding = 0;
   result.v_int64 = 0;
-  return __tvm_ffi_cute_kernels__register_functions(NULL, NULL, 0, &result);
+  return __tvm_ffi_cute_kernels__register_functions(cute_kernels__self, NULL, 0, &result);
 }
 
 /// Sets the stream that kernels run on when they take it from tvm-ffi's environment.
@@ -233,5 +245,5 @@ static inline TVMFFIAny cute_kernels__object(TVMFFIObject* given) {
 
 static inline int cute_kernels__call(TVMFFISafeCallType function, const TVMFFIAny* arguments, int32_t count) {
   TVMFFIAny result = cute_kernels__none();
-  return function(NULL, arguments, count, &result);
+  return function(cute_kernels__self, arguments, count, &result);
 }

@@ -4,17 +4,12 @@
 /// @file
 /// What programs that call the kernels of cute_kernels need beside them.
 
-#include <cstdint>
-
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/ffi/function.h>
 
-extern "C" {
-int __tvm_ffi_cute_kernels__register_functions(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
-int cute_kernels_load_library(const char*);
-}
+#include <cute_kernels/runtime.h>
 
 namespace cute_kernels {
 
@@ -44,7 +39,7 @@ class StreamGuard {
 /// Functions throw as long as it is not loaded. It stays loaded until the program ends.
 ///
 /// @param path Of libcute_kernels.so, for dlopen.
-/// @throw tvm::ffi::Error It cannot be loaded.
+/// @throw tvm::ffi::Error It cannot be loaded, or is of another build than these headers.
 inline void load_library(const char* path) {
   TVM_FFI_CHECK_SAFE_CALL(cute_kernels_load_library(path));
 }
@@ -54,7 +49,7 @@ inline void load_library(const char* path) {
 ///
 /// @throw tvm::ffi::Error Raised by tvm-ffi.
 inline void register_functions() {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__register_functions);
+  tvm::ffi::Function::InvokeExternC(cute_kernels__self, __tvm_ffi_cute_kernels__register_functions);
 }
 
 }  // namespace cute_kernels

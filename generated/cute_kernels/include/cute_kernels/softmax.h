@@ -17,6 +17,10 @@
 
 #include <cute_kernels/runtime.h>
 
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

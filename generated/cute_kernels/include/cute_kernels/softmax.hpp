@@ -17,6 +17,12 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__softmax(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__softmax__float32_1024(
@@ -47,6 +53,8 @@ int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192(
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// out = exp(x) / sum(exp(x)) along each row.
 ///
@@ -69,7 +77,7 @@ namespace cute_kernels {
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
 inline void softmax(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax, x, out);
+  tvm::ffi::Function::InvokeExternC(cute_kernels__self, __tvm_ffi_cute_kernels__softmax, x, out);
 }
 
 /// The variants of softmax.
@@ -78,40 +86,43 @@ namespace softmax_variants {
 /// The variant of softmax with dtype=float32, columns=1024, taking x: float32, shape (rows, 1024),
 /// CUDA, 16-byte aligned; out: float32, shape (rows, 1024), CUDA, 16-byte aligned.
 inline void float32_1024(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_1024, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax__float32_1024, x, out);
 }
 
 /// The variant of softmax with dtype=float32, columns=4096, taking x: float32, shape (rows, 4096),
 /// CUDA, 16-byte aligned; out: float32, shape (rows, 4096), CUDA, 16-byte aligned.
 inline void float32_4096(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_4096, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax__float32_4096, x, out);
 }
 
 /// The variant of softmax with dtype=float32, columns=8192, taking x: float32, shape (rows, 8192),
 /// CUDA, 16-byte aligned; out: float32, shape (rows, 8192), CUDA, 16-byte aligned.
 inline void float32_8192(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__softmax__float32_8192, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax__float32_8192, x, out);
 }
 
 /// The variant of softmax with dtype=bfloat16, columns=1024, taking x: bfloat16, shape (rows,
 /// 1024), CUDA, 16-byte aligned; out: bfloat16, shape (rows, 1024), CUDA, 16-byte aligned.
 inline void bfloat16_1024(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_1024, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax__bfloat16_1024, x, out);
 }
 
 /// The variant of softmax with dtype=bfloat16, columns=4096, taking x: bfloat16, shape (rows,
 /// 4096), CUDA, 16-byte aligned; out: bfloat16, shape (rows, 4096), CUDA, 16-byte aligned.
 inline void bfloat16_4096(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_4096, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax__bfloat16_4096, x, out);
 }
 
 /// The variant of softmax with dtype=bfloat16, columns=8192, taking x: bfloat16, shape (rows,
 /// 8192), CUDA, 16-byte aligned; out: bfloat16, shape (rows, 8192), CUDA, 16-byte aligned.
 inline void bfloat16_8192(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax__bfloat16_8192, x, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax__bfloat16_8192, x, out);
 }
 
 }  // namespace softmax_variants
@@ -144,7 +155,7 @@ inline void softmax_backward(
     const tvm::ffi::TensorView& grad,
     const tvm::ffi::TensorView& grad_x) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax_backward, out, grad, grad_x);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax_backward, out, grad, grad_x);
 }
 
 /// The variants of softmax_backward.
@@ -158,7 +169,8 @@ inline void float32_1024(
     const tvm::ffi::TensorView& grad,
     const tvm::ffi::TensorView& grad_x) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax_backward__float32_1024, out, grad, grad_x);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax_backward__float32_1024, out, grad,
+      grad_x);
 }
 
 /// The variant of softmax_backward with dtype=float32, columns=4096, taking out: float32, shape
@@ -169,7 +181,8 @@ inline void float32_4096(
     const tvm::ffi::TensorView& grad,
     const tvm::ffi::TensorView& grad_x) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax_backward__float32_4096, out, grad, grad_x);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax_backward__float32_4096, out, grad,
+      grad_x);
 }
 
 /// The variant of softmax_backward with dtype=float32, columns=8192, taking out: float32, shape
@@ -180,7 +193,8 @@ inline void float32_8192(
     const tvm::ffi::TensorView& grad,
     const tvm::ffi::TensorView& grad_x) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax_backward__float32_8192, out, grad, grad_x);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax_backward__float32_8192, out, grad,
+      grad_x);
 }
 
 /// The variant of softmax_backward with dtype=bfloat16, columns=1024, taking out: bfloat16, shape
@@ -191,7 +205,8 @@ inline void bfloat16_1024(
     const tvm::ffi::TensorView& grad,
     const tvm::ffi::TensorView& grad_x) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_1024, out, grad, grad_x);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_1024, out, grad,
+      grad_x);
 }
 
 /// The variant of softmax_backward with dtype=bfloat16, columns=4096, taking out: bfloat16, shape
@@ -202,7 +217,8 @@ inline void bfloat16_4096(
     const tvm::ffi::TensorView& grad,
     const tvm::ffi::TensorView& grad_x) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_4096, out, grad, grad_x);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_4096, out, grad,
+      grad_x);
 }
 
 /// The variant of softmax_backward with dtype=bfloat16, columns=8192, taking out: bfloat16, shape
@@ -213,9 +229,11 @@ inline void bfloat16_8192(
     const tvm::ffi::TensorView& grad,
     const tvm::ffi::TensorView& grad_x) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192, out, grad, grad_x);
+      cute_kernels__self, __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192, out, grad,
+      grad_x);
 }
 
 }  // namespace softmax_backward_variants
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels

@@ -20,6 +20,12 @@
 #include <tvm/ffi/container/tuple.h>
 #include <tvm/ffi/function.h>
 
+#include <cute_kernels/runtime.hpp>
+
+#if cute_kernels__build != 0x1175ab48b1ef
+#error "this header and cute_kernels/runtime.h are of different builds: install the package again"
+#endif
+
 extern "C" {
 int __tvm_ffi_cute_kernels__lerp(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
 int __tvm_ffi_cute_kernels__polynomial(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);
@@ -32,6 +38,8 @@ int __tvm_ffi_cute_kernels__double_add_given(void*, const TVMFFIAny*, std::int32
 }
 
 namespace cute_kernels {
+// So that the linker does not take the functions of another build's headers for these.
+inline namespace build_1175ab48b1ef {
 
 /// An affine map and what it is applied to.
 struct Affine {
@@ -63,7 +71,8 @@ inline void lerp(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tensor>& ends,
     float weight,
     const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__lerp, ends, weight, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__lerp, ends, weight, out);
 }
 
 /// out = c0 + c1 * x + c2 * x**2 + ..., elementwise, every element with its own coefficients.
@@ -82,7 +91,7 @@ inline void polynomial(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tensor, tvm::ffi::Tensor>& coefficients,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__polynomial, x, coefficients, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__polynomial, x, coefficients, out);
 }
 
 /// out = factor * x + shift, elementwise; without a shift, out = factor * x.
@@ -96,7 +105,7 @@ inline void polynomial(
 /// Source: kernels/structures.py
 inline void affine(const Affine& arguments, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr,
+      cute_kernels__self,
       __tvm_ffi_cute_kernels__affine,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, tvm::ffi::Any>(
           arguments.x, arguments.factor, nullptr),
@@ -115,7 +124,7 @@ inline void affine(const Affine& arguments, const tvm::ffi::TensorView& out) {
 /// Source: kernels/structures.py
 inline void moving_average(const Window& window, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr,
+      cute_kernels__self,
       __tvm_ffi_cute_kernels__moving_average,
       tvm::ffi::Tuple<tvm::ffi::Tensor, float, std::int64_t, bool>(
           window.signal, window.gain, 8, true),
@@ -134,7 +143,8 @@ inline void moving_average(const Window& window, const tvm::ffi::TensorView& out
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 inline void load(void* source, std::int32_t n, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__load, source, n, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__load, source, n, out);
 }
 
 /// Transpose a row-major matrix that is stored in a vector.
@@ -151,7 +161,8 @@ inline void transpose(
     const tvm::ffi::Shape& shape,
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__transpose, shape, x, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__transpose, shape, x, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -164,7 +175,8 @@ inline void transpose(
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
 inline void double_add(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
-  tvm::ffi::Function::InvokeExternC(nullptr, __tvm_ffi_cute_kernels__double_add, x, nullptr, out);
+  tvm::ffi::Function::InvokeExternC(
+      cute_kernels__self, __tvm_ffi_cute_kernels__double_add, x, nullptr, out);
 }
 
 /// out = 2 * x + bias, elementwise; without a bias, out = 2 * x.
@@ -181,7 +193,8 @@ inline void double_add_given(
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      nullptr, __tvm_ffi_cute_kernels__double_add_given, x, bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__double_add_given, x, bias, out);
 }
 
+}  // namespace build_1175ab48b1ef
 }  // namespace cute_kernels
