@@ -122,7 +122,7 @@ def _check_backward(given: Any) -> None:
 
 
 def _element_type(dtype: Any) -> Iterator[str]:
-    if not dsl.is_numeric_type(dtype) or not hasattr(dtype, "width"):
+    if not dsl.is_concrete_type(dtype):
         yield f"{_shown(dtype)} is no element type; use one such as cutlass.Float32"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -378,6 +379,4 @@ def shown_type(annotation: Any) -> str:
     if isinstance(annotation, type) and not typing.get_args(annotation):
         return annotation.__name__
     text = str(annotation)
-    for module in ("typing.", "cuda.bindings.driver.", "cutlass.base_dsl.typing.", "cutlass.cute.typing."):
-        text = text.replace(module, "")
-    return text
+    return re.sub(r"\b(cuda\.bindings\.driver|cutlass\.(base_dsl|cute)\.typing|typing)\.", "", text)

@@ -96,9 +96,9 @@ def _parts(text: str) -> list[str]:
 def _choice_type(values: Sequence[ChoiceValue]) -> str:
     if set(map(type, values)) == {bool} and len(values) == 2:
         return "bool"
-    literals = [_literal(value) for value in values if value is not None and not isinstance(value, float)]
+    literals = [_literal(value) for value in values if value is not None and _has_literal(value)]
     types = [f"Literal[{', '.join(literals)}]"] if literals else []
-    types += ["float"] if any(isinstance(value, float) for value in values) else []
+    types += [kind.__name__ for kind in (int, float) if any(_is_only(kind, value) for value in values)]
     return " | ".join([*types, *(["None"] if None in values else [])])
 
 
@@ -109,7 +109,17 @@ def _scalar_type(dtype: str) -> str:
 
 
 def _constant_type(value: bool | int | float) -> str:
-    return "float" if isinstance(value, float) else f"Literal[{value!r}]"
+    return f"Literal[{value!r}]" if _has_literal(value) else type(value).__name__
+
+
+def _has_literal(value: ChoiceValue) -> bool:
+    """Tell whether ``Literal`` takes a value: no float, and mypy does not read the least of 64 bits."""
+    return not isinstance(value, float) and value != -(2**63)
+
+
+def _is_only(kind: type, value: ChoiceValue) -> bool:
+    """Tell whether a value is shown by its type."""
+    return isinstance(value, kind) and not _has_literal(value)
 
 
 def _extent_type(extent: Extent) -> str:

@@ -1,0 +1,1 @@
+"""What the one room that knows the DSL makes of declarations; the DSL is imported once, into this process."""
