@@ -283,7 +283,7 @@ def describe(
         elif name is None:
             show_library(found, out)
         else:
-            show_function(functions[name], out)
+            show_function(functions[name], out, is_partial=found.is_partial)
 
 
 @app.command()

@@ -72,8 +72,9 @@ def _size(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"
 
 
-def show_function(function: FunctionDescription, console: Console) -> None:
-    """Print all that is known of a function."""
+def show_function(function: FunctionDescription, console: Console, *, is_partial: bool = False) -> None:
+    """Print all that is known of a function; of one read from texts alone, only what is certain."""
+    archs = ", ".join(function.archs) or ("unknown hardware" if is_partial else "the host only")
     console.print(f"{function.module}.{function.signature}", markup=False)
     if function.summary:
         console.print(function.summary, markup=False)
@@ -84,7 +85,7 @@ def show_function(function: FunctionDescription, console: Console) -> None:
     for line in _effects(function):
         console.print(f"\n{line}", markup=False)
     if not function.variants:
-        console.print(f"\nbuilt for {', '.join(function.archs) or 'the host only'}", markup=False)
+        console.print(f"\nbuilt for {archs}", markup=False)
         return
     axes = list(function.variants[0].labels)
     headings, rows = ["variant", *axes], [[v.key, *v.labels.values()] for v in function.variants]
@@ -94,7 +95,7 @@ def show_function(function: FunctionDescription, console: Console) -> None:
     console.print()
     console.print(_table(headings, rows))
     if not function.arch_gaps:
-        console.print(f"\nall built for {', '.join(function.archs) or 'the host only'}", markup=False)
+        console.print(f"\nall built for {archs}", markup=False)
     if function.gaps:
         console.print(f"\nnot built ({len(function.gaps)}):", markup=False)
         shown = function.gaps[:_SHOWN_GAPS]

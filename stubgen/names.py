@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import ctypes
+import functools
 import keyword
 import re
 import sys
@@ -52,6 +55,18 @@ _OTHERS_PACKAGES = frozenset({"cuda", "cupy", "cutlass", "jax", "numpy", "stubge
 """What programs that call kernels import beside the generated package."""
 
 _OTHERS_NAMESPACES = frozenset({"main", "std", "tvm"})
+
+_C_LIBRARIES = ("libc.so.6", "libm.so.6")
+
+_C_TYPES = frozenset(
+    """
+    addrinfo dirent fd_set group hostent in_addr iovec ip_mreq itimerspec itimerval linger msghdr mode
+    option passwd pollfd protoent rlimit rusage sched_param servent sigcontext sigevent siginfo sigstack
+    sigval sockaddr stat statfs statvfs termio termios timespec timeval timezone tm tms uint ulong
+    ushort utimbuf utsname winsize
+    """.split()  # noqa: SIM905
+)
+"""Those of the C library whose names do not end with ``_t``."""
 
 _MODULE_ATTRIBUTES = frozenset({"annotations"})
 
@@ -107,6 +122,21 @@ def can_name_class(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name) and not used
 
 
+def _is_in_c_library(name: str) -> bool:
+    """Tell whether a header of the C library may declare a name that is not in any namespace."""
+    return name.endswith("_t") or name in _C_TYPES or any(hasattr(lib, name) for lib in _c_libraries())
+
+
+@functools.cache
+def _c_libraries() -> tuple[ctypes.CDLL, ...]:
+    """Load the C library, which this process has loaded; with another one than glibc's, there is none."""
+    libraries: list[ctypes.CDLL] = []
+    for file in _C_LIBRARIES:
+        with contextlib.suppress(OSError):
+            libraries.append(ctypes.CDLL(file))
+    return tuple(libraries)
+
+
 def is_reserved_module(name: str) -> bool:
     """Tell whether a generated package has something of its own in the place of a module, with dots."""
     first, *_ = parts = name.split(".")
@@ -133,8 +163,8 @@ def why_no_package(name: str) -> str | None:
         return "Python, C or C++ keeps it for itself"
     if name in sys.stdlib_module_names or name in _OTHERS_PACKAGES:
         return "it would hide another Python package"
-    if name in _OTHERS_NAMESPACES:
-        return "it is a C++ namespace or function already"
+    if name in _OTHERS_NAMESPACES or _is_in_c_library(name):
+        return "C or C++ has a namespace, a function or a type of that name already"
     if "__" in name:
         return "two underscores separate it from the kernel's name in symbols"
     return "a leading underscore would make it private" if name.startswith("_") else None

@@ -111,8 +111,7 @@ def read(file: Path, package: str | None = None) -> Read:
     Raises
     ------
     StubgenError
-        As for :func:`model_in`; CS507 also if there is nothing to read; CS104 if no package can be called as
-        the library is.
+        As for :func:`model_in`; CS507 also if there is nothing to read.
     """
     library = model_in(file)
     if library is not None:
@@ -132,10 +131,8 @@ def read(file: Path, package: str | None = None) -> Read:
 
 
 def _package(file: Path) -> str:
-    """Give the name that a library's file has, as that of a package."""
+    """Return what to call the package of a library that does not say it: like its file, if that can be."""
     stem = file.name.partition(".")[0].removeprefix("lib")
-    name = re.sub(r"\W|__+", "_", stem.lower()).strip("_")
-    reason = names.why_no_package(name)
-    if reason:
-        raise StubgenError(problem("CS104", package=name, reason=reason))
-    return name
+    name = re.sub(r"[\W_]+", "_", stem.lower(), flags=re.ASCII).strip("_")
+    spelled = (name, f"lib{name}", f"lib{name}_kernels")
+    return next(word for word in spelled if names.why_no_package(word) is None)

@@ -23,6 +23,7 @@ _FRAME = struct.Struct("<ii")
 
 _LOAD, _EXECUTABLE = 1, 1
 _RELOCATIONS, _DYNAMIC_SYMBOLS = 4, 11
+_INSTRUCTIONS, _NO_BITS = 4, 8
 _FUNCTION, _LOCAL = 2, 0
 _LONGEST_TEXT = 1 << 16
 
@@ -64,6 +65,8 @@ class Image:
         self.machine: int = header[2]
         self._segments = list(self._read_segments(header[5], header[10]))
         sections = list(self._read_sections(header[6], header[12]))
+        self._code = [s for s in sections if s.flags & _INSTRUCTIONS and s.type != _NO_BITS]
+        """Some linkers put constants into the segment that is executed, and still have sections of each."""
         self._symbols = [symbol for section in sections for symbol in self._read_symbols(section, sections)]
         self.functions = tuple(self._read_functions())
         self.pointers = dict(self._read_pointers(sections))
@@ -91,6 +94,8 @@ class Image:
 
     def is_code(self, address: int) -> bool:
         """Tell whether an address is one of code."""
+        if self._code:
+            return any(0 <= address - section.addr < section.size for section in self._code)
         return any(s.flags & _EXECUTABLE and 0 <= address - s.address < s.size for s in self._segments)
 
     def text_at(self, address: int) -> str | None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stubgen import elf
@@ -28,10 +29,9 @@ _DEEPEST = 3
 """How many calls a text may be away from the function that it belongs to."""
 _MOST_FUNCTIONS = 256
 """How many functions are looked at for one text, or for the GPU code of one function."""
-_CONTAINER = b"\x50\xed\x55\xba"
-"""What the container of GPU binaries begins with, which the code refers to."""
-_LONGEST_HEADERS = 512
-"""Of the container, before the binary."""
+_CONTAINER = struct.Struct("<4sHHQ")
+"""What a container of GPU binaries begins with: a mark, a version, its own size and that of what follows."""
+_CONTAINER_MARK = b"\x50\xed\x55\xba"
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class _Finder:
 
     def __init__(self, image: Image, data: bytes | mmap.mmap, cubins: Iterable[elf.Cubin]) -> None:
         self._image = image
-        self._containers = {_container(data, cubin): cubin.arch for cubin in cubins}
+        self._gpu_code = _gpu_code(data, list(cubins))
         self._known: dict[int, tuple[int, ...]] = {}
         names = {f.name[len(_SYMBOL) :]: f.address for f in image.functions if f.name.startswith(_SYMBOL)}
         self._addresses = {n: a for n, a in names.items() if not n.startswith(_ABOUT_OTHERS)}
@@ -257,30 +257,34 @@ class _Finder:
             start = f"{self._package}__{name}"
             builds = {address: s for s, address in self._addresses.items() if _is_build(s, start)}
             return tuple(s.rpartition("__")[2] for _, s in sorted(builds.items()))
-        if not self._containers:
+        if not self._gpu_code:
             return ()
         layer, seen = list(addresses), set(addresses)
         found: dict[str, None] = {}
         for _ in range(_DEEPEST):
             reached = [reference for function in layer for reference in self._references(function)]
-            found.update((arch, None) for r in reached for arch in self._gpu_code(r))
+            found.update((arch, None) for r in reached for arch in self._archs_at(r))
             layer = [r for r in dict.fromkeys(reached) if self._is_own(r) and r not in seen]
             layer = layer[: _MOST_FUNCTIONS - len(seen)]
             seen.update(layer)
         return tuple(found)
 
-    def _gpu_code(self, address: int) -> Iterator[str]:
+    def _archs_at(self, address: int) -> tuple[str, ...]:
+        """Return the architectures of the GPU code that begins at an address; one inside proves nothing."""
         offset = None if self._image.is_code(address) else self._image.offset_of(address)
-        for (start, end), arch in self._containers.items():
-            if offset is not None and start <= offset < end:
-                yield arch
-                return
+        return () if offset is None else self._gpu_code.get(offset, ())
 
 
-def _container(data: bytes | mmap.mmap, cubin: elf.Cubin) -> tuple[int, int]:
-    """Give where the container of a GPU binary begins in the file, and where the binary ends."""
-    start = data.rfind(_CONTAINER, max(0, cubin.offset - _LONGEST_HEADERS), cubin.offset)
-    return (start if start >= 0 else cubin.offset, cubin.offset + cubin.size)
+def _gpu_code(data: bytes | mmap.mmap, cubins: Sequence[elf.Cubin]) -> dict[int, tuple[str, ...]]:
+    """Return the architectures of the GPU code that begins at places in the file: binaries and containers."""
+    places: dict[int, tuple[str, ...]] = {cubin.offset: (cubin.arch,) for cubin in cubins}
+    start = data.find(_CONTAINER_MARK)
+    while 0 <= start <= len(data) - _CONTAINER.size:
+        _, _, header, size = _CONTAINER.unpack_from(data, start)
+        inside = (c.arch for c in cubins if start + header <= c.offset < start + header + size)
+        places[start] = tuple(dict.fromkeys(inside))
+        start = data.find(_CONTAINER_MARK, start + 1)
+    return places
 
 
 def _package(names: Iterable[str]) -> str | None:

@@ -15,7 +15,7 @@ import filelock
 import pytest
 from tvm_ffi import libinfo
 
-from stubgen import inspection
+from stubgen import elf, inspection
 from stubgen.diagnostics import StubgenError
 from stubgen.inspection import binaries
 from stubgen.inspection.stubs import write_stubs
@@ -177,6 +177,66 @@ class TestOfOtherTools:
         read = binaries.read(library)
         assert {name: parameters for name, parameters, *_ in plain(read.library)} == FOREIGN
         assert read.library.package == "exported"
+
+    @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+    @pytest.mark.parametrize("options", [["-fuse-ld=gold"], ["-Wl,-z,noseparate-code"]], ids=["gold", "bfd"])
+    def test_so_it_has_where_constants_lie_beside_code(
+        self, exported: Path, tmp_path: Path, options: list[str]
+    ) -> None:
+        if options == ["-fuse-ld=gold"] and shutil.which("ld.gold") is None:
+            pytest.skip("no gold")
+        library = tmp_path / "libexported.so"
+        objects = [exported / f"{name}.o" for name in FOREIGN]
+        subprocess.run(["g++", "-shared", *options, "-o", library, *objects], check=True)
+        read = binaries.read(library)
+        assert {name: parameters for name, parameters, *_ in plain(read.library)} == FOREIGN
+        assert {k.name for k in read.library.kernels if k.archs == ("sm_90a",)} == {"increment"}
+
+    def test_only_code_that_takes_gpu_code_from_its_start_is_built_for_it(
+        self, exported: Path, tmp_path: Path
+    ) -> None:
+        [cubin] = elf.cubins(exported / "libforeign.so")
+        code = (exported / "libforeign.so").read_bytes()[cubin.offset :][: cubin.size]
+        functions = "".join(
+            f"""
+            int __tvm_ffi_{name}(const void** to) {{
+              to[0] = " when calling: `{name}(x: float32)`";
+              to[1] = code + {offset};
+              return 0;
+            }}
+            """
+            for name, offset in {"first": 0, "inside": 64, "behind": len(code)}.items()
+        )
+        source = tmp_path / "referring.c"
+        content = ", ".join(map(str, code))
+        source.write_text(f"static const unsigned char code[] = {{{content}, 1}};\n{functions}")
+        for target in (X86, ARM):
+            zig("-shared", "-fPIC", "-O1", "-target", target, source, "-o", tmp_path / "libsome.so")
+            kernels = binaries.read(tmp_path / "libsome.so").library.kernels
+            archs = {kernel.name: kernel.archs for kernel in kernels}
+            assert archs == {"first": ("sm_90a",), "inside": (), "behind": ()}, target
+        shown = run_stubgen("describe", tmp_path / "libsome.so", "inside").stdout
+        assert "built for unknown hardware" in shown, "and not for the host, which nobody knows"
+
+    @pytest.mark.parametrize(
+        ("file", "package"),
+        [
+            ("3kernels.so", "lib3kernels"),
+            ("torch.so", "libtorch"),
+            ("libtime.so", "libtime"),
+            ("日本.so", "lib"),
+            ("my kernels (v2).so", "my_kernels_v2"),
+            ("class.so", "libclass"),
+            (".so", "lib"),
+            ("lib__a__b.so.1", "a_b"),
+        ],
+    )
+    def test_libraries_may_be_called_anything(
+        self, exported: Path, tmp_path: Path, file: str, package: str
+    ) -> None:
+        library = tmp_path / file
+        shutil.copy(exported / "libforeign.so", library)
+        assert binaries.read(library).library.package == package
 
     def test_one_function_is_enough(self, exported: Path, tmp_path: Path) -> None:
         library = link(exported, X86, tmp_path / "libone.so", "twice")

@@ -88,6 +88,18 @@ def test_what_is_accepted_as_a_kernel_can_be_defined() -> None:
         ("torch", "hide another Python package"),
         ("stubgen", "hide another Python package"),
         ("std", "namespace"),
+        ("index", "a function or a type"),
+        ("remove", "a function or a type"),
+        ("div", "a function or a type"),
+        ("log", "a function or a type"),
+        ("read", "a function or a type"),
+        ("link", "a function or a type"),
+        ("wait", "a function or a type"),
+        ("size_t", "a function or a type"),
+        ("time_t", "a function or a type"),
+        ("int8_t", "a function or a type"),
+        ("timeval", "a function or a type"),
+        ("environ", "a function or a type"),
         ("_mine", "private"),
     ],
 )
@@ -95,7 +107,7 @@ def test_no_package_can_be_called(name: str, reason: str) -> None:
     assert reason in (names.why_no_package(name) or "nothing wrong")
 
 
-@pytest.mark.parametrize("name", ["cute_kernels", "flash2", "k"])
+@pytest.mark.parametrize("name", ["cute_kernels", "flash2", "k", "indexes", "reader", "wait_kernels", "logs"])
 def test_packages_can_be_called(name: str) -> None:
     assert names.why_no_package(name) is None
 
