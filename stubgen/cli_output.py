@@ -20,7 +20,7 @@ from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.text import printable
 
 
-class _Terminal(Console):
+class Terminal(Console):
     """A console that shows texts, and obeys none: they may come out of anybody's library."""
 
     def print(self, *objects: Any, **options: Any) -> None:
@@ -28,8 +28,8 @@ class _Terminal(Console):
         super().print(*(printable(item) if isinstance(item, str) else item for item in objects), **options)
 
 
-out = _Terminal(highlight=False, soft_wrap=True)
-err = _Terminal(stderr=True, highlight=False, soft_wrap=True)
+out = Terminal(highlight=False, soft_wrap=True)
+err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
 def report(

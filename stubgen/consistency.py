@@ -49,6 +49,8 @@ def contradiction_in(slots: Iterable[Slot], records: Iterable[Record]) -> str | 
 
 
 def _contradictions(library: Library) -> Iterator[str]:
+    if not library.kernels:
+        yield "there is no function in it"
     if keyword.iskeyword(library.package):
         yield f"{library.package} is no name of a package"
     yield from _repeated("module", (module.name for module in library.modules))
@@ -64,6 +66,8 @@ def _contradictions(library: Library) -> Iterator[str]:
 
 
 def _in_module(module: Module) -> Iterator[str]:
+    if not module.kernels:
+        yield f"there is no function in {module.name}"
     public = [kernel.name for kernel in module.kernels if not kernel.variant]
     public += [family.name for family in module.families]
     yield from _repeated("name", (*public, *(record.name for record in module.records)))

@@ -71,7 +71,7 @@ def plain_library() -> dict[str, Any]:
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
-    """The library with another value at a path, such as ``modules.0.name``; a function changes the old one."""
+    """The library with another value at a path, such as ``modules.0.name``; functions change the old one."""
     library: Any = msgspec.json.decode(msgspec.json.encode(plain_library()))
     *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
     inside = library
@@ -181,6 +181,8 @@ def _nested(slot: Any) -> Any:
 
 CONTRADICTIONS: list[tuple[str, Any]] = [
     ("modules", _twice),
+    ("modules", []),
+    ("modules.0.kernels", []),
     ("modules.0.name", "kwargs"),
     ("modules.0.name", "_runtime"),
     ("modules.0.name", "class.k"),
