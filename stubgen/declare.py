@@ -9,6 +9,8 @@ Anything that ``cute.compile`` takes as an argument may be used in place of the 
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 import itertools
 import sys
@@ -61,6 +63,10 @@ class Declaration:
 
 
 _declared: list[Declaration] = []
+_kernels: list[tuple[str, int, Call]] = []
+"""What :func:`kernel` made, with file and line."""
+_families: list[str] = []
+"""Those whose functions run now, the innermost last."""
 _target: list[str | None] = [None]
 """The last is the architecture that is being built for."""
 
@@ -88,7 +94,9 @@ def kernel(
     priority
         Where two variants accept the same call and neither is more specific, the higher priority wins.
     """
-    return Call(fn, args, kwargs, options, min_arch, priority, mutates, returns, backward)
+    call = Call(fn, args, kwargs, options, min_arch, priority, mutates, returns, backward)
+    _kernels.append((*_caller(), call))
+    return call
 
 
 def target_arch() -> str | None:
@@ -141,18 +149,13 @@ def export(
     backward
         How its gradients are computed; see :func:`backward`.
     """
+    if _families:
+        raise DeclarationError(
+            "its function calls stubgen.export, which returns nothing; return stubgen.kernel(...) with the same"
+        )
     own = getattr(fn, "__name__", None)
     file, line = _caller()
-    call = kernel(
-        fn,
-        *args,
-        options=options,
-        min_arch=min_arch,
-        mutates=mutates,
-        returns=returns,
-        backward=backward,
-        **kwargs,
-    )
+    call = Call(fn, args, kwargs, options, min_arch, 0, mutates, returns, backward)
     _declared.append(Declaration(own if name is None else name, file, line, lambda: call))
 
 
@@ -198,7 +201,7 @@ def family(
                     name="__".join((family_name, "_".join(chosen.values()) or "only")),
                     file=file,
                     line=line,
-                    build=lambda values=values: build(**values),  # type: ignore[misc]
+                    build=functools.partial(_build, family_name, build, values),
                     family=family_name,
                     labels=chosen,
                     values={axis: choices[axis][label] for axis, label in chosen.items()},
@@ -208,6 +211,35 @@ def family(
         return build
 
     return declare
+
+
+def _build(family: str, build: Callable[..., object], values: Mapping[str, Any]) -> object:
+    _families.append(family)
+    try:
+        return build(**values)
+    finally:
+        _families.pop()
+
+
+def makes_kernels(declaration: Declaration) -> bool:
+    """Tell whether a family's function calls :func:`kernel`, whatever it returns."""
+    before = len(_kernels)
+    declaration.build()
+    return len(_kernels) > before
+
+
+def lost_kernels(file: str) -> tuple[int, ...]:
+    """Return the lines where a module calls :func:`kernel` while it is imported, and no family returns the result.
+
+    To be asked before the functions of families run for other reasons.
+    """
+    made = [(line, call) for made_in, line, call in _kernels if made_in == file]
+    members = [declaration for declaration in declared_in(file) if declaration.family is not None]
+    returned: list[object] = []
+    for member in members if made else ():
+        with contextlib.suppress(Exception, SystemExit):  # said where the member is looked at
+            returned.append(member.build())
+    return tuple(line for line, call in made if not any(other is call for other in returned))
 
 
 def set_target_arch(arch: str | None) -> None:
@@ -230,6 +262,8 @@ def _check_axes(build: Callable[..., object], axes: Mapping[str, object]) -> Non
     """Find out now, and once, whether the function takes the axes and nothing else."""
     if not hasattr(build, "__name__") or inspect.isclass(build):
         raise DeclarationError(f"stubgen.family decorates a function, not {_called(build)}")
+    if inspect.isgeneratorfunction(build) or inspect.iscoroutinefunction(build):
+        raise DeclarationError(f"{build.__name__} does not return when it is called; write it without yield or async")
     signature = inspect.signature(build)
     try:
         signature.bind(**axes)

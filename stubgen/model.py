@@ -189,6 +189,8 @@ class Field(_Data, frozen=True):
 
     name: Name
     default: Default | None = None
+    kw_only: bool = False
+    """Whether the class takes it by keyword only."""
 
 
 class Record(_Data, frozen=True):

@@ -42,6 +42,7 @@ _USED_BY_MODULES = frozenset(
         "_TypedDict",
         "_dataclass",
         "_family",
+        "_field",
         "_keywords",
         "_native",
         "_of_build",
@@ -151,6 +152,11 @@ def module_name_error(name: str) -> str | None:
         if keyword.iskeyword(part):
             return f"{part!r} is a keyword"
     return None
+
+
+def can_name_field(name: str) -> bool:
+    """Tell whether a field of a generated class can have this name, which hides a type of that name there."""
+    return name not in _USED_BY_STUBS
 
 
 def why_no_package(name: str) -> str | None:

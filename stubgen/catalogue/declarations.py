@@ -80,7 +80,7 @@ A declaration is wrong in itself, or does not fit the function's signature.
         "to the compiler. It, or something that it calls, raised an error.",
     ),
     "CS216": Entry(
-        "the family {family} leaves out every combination",
+        "the family {family} leaves out every combination{remark}",
         "return stubgen.kernel(...) for at least one, or do not declare it",
         "A function that returns nothing leaves its combination out. It may do so for some architectures, "
         "but not for all that are built for.",
@@ -310,5 +310,40 @@ What is returned is made before the kernel runs: row-major, with sizes and a dty
 
     sg.export(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, m), returns=("out",))   # wrong: what is m?
     sg.export(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, n), returns=("out",))   # right""",
+    ),
+    # What the compiler takes, and callers could not rely on.
+    "CS245": Entry(
+        "{where} of {kernel} is a {cls}, {reason}",
+        "{instead}",
+        """\
+The package defines NamedTuples and dataclasses anew, with their fields and defaults and nothing else. So an
+object has to be its fields: callers do without what `__init__`, `__new__` or `__post_init__` would compute.
+
+    @dataclass                       # wrong
+    class Scale:
+        value: cutlass.Float32
+        inverse: cutlass.Float32 = field(init=False)
+
+    @dataclass                       # right
+    class Scale:
+        value: cutlass.Float32""",
+    ),
+    "CS246": Entry(
+        "{kernel} has options={options!r}: {reason}",
+        "{instead}",
+        "Options are text, as `cute.compile(..., options=...)` takes it. Architectures and the target of host "
+        "code are chosen for the package as a whole.",
+    ),
+    "CS247": Entry(
+        "{where} of {kernel} is annotated {cls}, a NamedTuple whose field {field} has no type",
+        "write {cls} as a class that extends typing.NamedTuple, or leave the annotation out",
+        """\
+The DSL looks the types of fields up where an annotation names the class.
+
+    Pair = collections.namedtuple("Pair", ["a", "b"])   # wrong, if a parameter is annotated Pair
+
+    class Pair(NamedTuple):                             # right
+        a: cute.Tensor
+        b: cutlass.Float32""",
     ),
 }

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
-from stubgen.compiler import dsl
+from stubgen.compiler import author_classes, dsl
 from stubgen.compiler.findings import RefusedError, finding
+from stubgen.compiler.plain_values import as_default, plain_number, source_of
 from stubgen.model import (
     ConstantSlot,
-    Default,
     Extent,
-    Field,
     NoneSlot,
     PointerSlot,
     Record,
@@ -28,9 +25,8 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
-from stubgen.names import can_name_class
 from stubgen.signatures import Argument, AuthorKind, AuthorParameter
-from stubgen.text import docstring, storable
+from stubgen.text import storable
 
 _CPU = 1  # kDLCPU
 
@@ -78,7 +74,7 @@ class Reader:
             case spec.ConstNone():
                 return NoneSlot()
             case spec.ConstBool() | spec.ConstInt() | spec.ConstFloat():
-                return ConstantSlot(_exactly(param.value))
+                return ConstantSlot(_constant(param.value))
             case spec.DataPointer():
                 return _pointer(value)
             case spec.Stream():
@@ -91,15 +87,25 @@ class Reader:
                 raise UnknownSpecError(f"an argument of the kind {type(param).__name__}")
 
     def _tuple(self, param: Any, value: Any) -> TupleSlot:
-        fields = _field_names(value)
-        inner = _items(value, len(param.params))
+        fields = author_classes.field_names(value)
+        inner = author_classes.items(value, len(param.params))
         items = tuple(map(self.slot, param.params, inner))
-        if fields is None or len(fields) != len(items) or not can_name_class(type(value).__name__):
+        if (
+            fields is None
+            or len(fields) != len(items)
+            or not author_classes.can_be_shown(type(value), fields)
+        ):
             return TupleSlot(items)
-        record = _record(type(value), fields)
+        record = author_classes.record(type(value))
         if self.records.setdefault(record.name, record) != record:
             raise RefusedError(finding("CS214", record=record.name))
         return TupleSlot(items, record.name, fields)
+
+
+def _constant(value: Any) -> bool | int | float:
+    number = plain_number(value)
+    assert number is not None  # the compiler takes no others
+    return number
 
 
 def _tensor(param: Any) -> TensorSlot:
@@ -140,60 +146,6 @@ def _extent(extent: Any) -> Extent:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Records
-
-
-def _field_names(value: Any) -> tuple[str, ...] | None:
-    if hasattr(value, "_fields"):
-        return tuple(value._fields)
-    if dataclasses.is_dataclass(value):
-        return tuple(field.name for field in dataclasses.fields(value))
-    return None
-
-
-def _items(value: Any, count: int) -> tuple[Any, ...]:
-    if isinstance(value, tuple | list):
-        items: tuple[Any, ...] = tuple(value)
-    elif dataclasses.is_dataclass(value):
-        items = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
-    else:
-        items = ()
-    return items if len(items) == count else (None,) * count
-
-
-def _record(cls: type, names: tuple[str, ...]) -> Record:
-    if hasattr(cls, "_fields"):
-        given: dict[str, Any] = getattr(cls, "_field_defaults", {})
-        fields = tuple(Field(name, as_default(given[name]) if name in given else None) for name in names)
-        return Record(cls.__name__, "namedtuple", fields, doc=_own_doc(cls))
-    fields = tuple(
-        Field(f.name, None if f.default is dataclasses.MISSING else as_default(f.default))
-        for f in dataclasses.fields(cls)
-    )
-    return Record(cls.__name__, "dataclass", fields, doc=_own_doc(cls))
-
-
-def records_in(values: Iterable[Any]) -> dict[str, Record]:
-    """Describe every NamedTuple and dataclass in some arguments, at any depth, by name."""
-    found: dict[str, Record] = {}
-    for value in values:
-        names = _field_names(value)
-        if names is not None:
-            record = _record(type(value), names)
-            found[record.name] = record
-            found |= records_in(getattr(value, name) for name in names)
-        elif isinstance(value, tuple | list):
-            found |= records_in(value)
-    return found
-
-
-def _own_doc(cls: type) -> str:
-    """Give the docstring that the author wrote, and not the one that Python makes up."""
-    doc = docstring(cls.__doc__)
-    return "" if doc.startswith(f"{cls.__name__}(") else doc
-
-
-# ---------------------------------------------------------------------------------------------------------
 # The author's signature
 
 _KINDS: dict[Any, AuthorKind] = {
@@ -220,49 +172,3 @@ def author_parameters(bound: inspect.BoundArguments) -> tuple[AuthorParameter, .
         )
 
     return tuple(map(describe, bound.signature.parameters.values()))
-
-
-def as_default(value: Any) -> Default | None:
-    """Give a default as plain data, or ``None`` if it is none: a lambda, a tensor, an object."""
-    value = _exactly(dsl.plain(value))
-    if isinstance(value, str) and value != storable(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return Default(value)
-    if isinstance(value, tuple):
-        items = tuple(_exactly(dsl.plain(item)) for item in value)
-        if all(item is None or isinstance(item, bool | int | float) for item in items):
-            return Default(items)
-    return None
-
-
-def _exactly(value: Any) -> Any:
-    """Turn a member of an enumeration, or of any class that extends a plain type, into a plain value."""
-    for base, exact in _EXACT.items():
-        if isinstance(value, base) and not isinstance(value, bool):
-            return exact(value)
-    return value
-
-
-_EXACT: dict[type, Callable[[Any], Any]] = {
-    # What a class that extends one of these cannot change.
-    int: int.__index__,
-    float: float.__float__,
-    str: str.__str__,
-}
-
-
-def source_of(value: Any) -> str:
-    """Show a compile-time value as its author would write it, without addresses."""
-    if isinstance(value, type):
-        return value.__qualname__
-    if isinstance(value, enum.Enum):
-        return f"{type(value).__qualname__}.{value.name}"
-    if value is None or type(value) in (bool, int, float, str):
-        return repr(value)
-    if isinstance(value, tuple | list):
-        inner = ", ".join(map(source_of, value))
-        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
-    if callable(value) and hasattr(value, "__qualname__"):
-        return str(value.__qualname__)
-    return f"<{type(value).__qualname__}>"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
-import numbers
 import typing
 from collections.abc import Iterator
 from typing import Any
@@ -20,8 +18,9 @@ from cutlass.cute.runtime import (
 )
 
 from stubgen.arguments import Dim, PointerArg, StreamArg, StridedArg, TensorArg
-from stubgen.compiler import checks, dsl, limits
+from stubgen.compiler import checks, compile_options, dsl, exported_functions, limits
 from stubgen.compiler.findings import Finding, RefusedError, finding
+from stubgen.compiler.plain_values import plain_number
 from stubgen.declare import Call
 from stubgen.labels import DeclarationError
 
@@ -36,7 +35,7 @@ def signature_of(fn: Any) -> inspect.Signature:
     RefusedError
         The function is none that the DSL compiles.
     """
-    refused = _why_not_compiled(fn)
+    refused = exported_functions.find(fn)
     if refused is not None:
         raise RefusedError(refused)
     target = fn if inspect.isroutine(fn) else fn.__call__
@@ -59,14 +58,18 @@ def bind(call: Call) -> inspect.BoundArguments:
         compiles.
     """
     signature = signature_of(call.fn)
+    unfit = compile_options.find(call.options)
+    if unfit is not None:
+        raise RefusedError(unfit)
     try:
-        checks.options(call.options)
         given = signature.bind_partial(*call.args, **call.kwargs).arguments
     except DeclarationError as error:
         raise RefusedError(*_declared_wrong(error)) from None
     except TypeError as error:
         reason = f"the arguments do not fit {_shown(signature)}: {error}"
         raise RefusedError(finding("CS210", reason=reason)) from None
+    if exported_functions.is_unbound_method(call.fn) and _describes(given.get("self")):
+        raise RefusedError(_without_object(call.fn))
     build = _Builder()
     values: dict[str, Any] = {}
     wrong: list[Finding] = []
@@ -76,7 +79,7 @@ def bind(call: Call) -> inspect.BoundArguments:
                 values[name] = build.parameter(parameter, given[name])
             elif _is_left_to_annotation(parameter):
                 values[name] = parameter.annotation(0)
-            elif isinstance(parameter.default, tuple) or limits.is_dataclass(parameter.default):
+            elif _is_built(parameter.default):
                 values[name] = build.parameter(parameter, parameter.default)
         except DeclarationError as error:
             wrong += _declared_wrong(error, name)
@@ -88,13 +91,31 @@ def bind(call: Call) -> inspect.BoundArguments:
     return inspect.BoundArguments(signature, values)
 
 
+def _describes(value: Any) -> bool:
+    """Tell whether this describes an argument, and so is no object that a method could belong to."""
+    return isinstance(value, TensorArg | StridedArg | PointerArg | StreamArg | Dim | type | int | float | None)
+
+
+def _without_object(fn: Any) -> Finding:
+    owner = exported_functions.owner_of(fn)
+    what = f"{fn.__qualname__} is a method, and no object is given for it"
+    return finding("CS233", what=what, instead=f"export it of an object: sg.export({owner}(...).{fn.__name__}, ...)")
+
+
 def _declared_wrong(error: DeclarationError, name: str | None = None) -> list[Finding]:
     prefix = f"argument {name!r}: " if name else ""
     return [finding("CS210", name, reason=f"{prefix}{reason}") for reason in error.args]
 
 
 def _is_left_to_annotation(parameter: inspect.Parameter) -> bool:
-    return dsl.is_scalar_type(parameter.annotation) and parameter.default is parameter.empty
+    annotation = parameter.annotation
+    is_number = dsl.is_scalar_type(annotation) or dsl.type_of_plain(annotation) is not None
+    return is_number and parameter.default is parameter.empty
+
+
+def _is_built(default: Any) -> bool:
+    """Tell whether a default holds numbers that the DSL does not take as they are."""
+    return isinstance(default, tuple) or limits.is_dataclass(default) or plain_number(default) is not None
 
 
 def _missing(signature: inspect.Signature, known: set[str]) -> Iterator[Finding]:
@@ -156,7 +177,7 @@ class _Builder:
                 return self._extent(value)
             case type() if not _is_type_annotation(annotation):
                 return _value_of_type(value, annotation)
-            case numbers.Real():
+            case _ if plain_number(value) is not None:
                 return _number(value, annotation)
             case tuple() | list():
                 return self._sequence(value, annotation)
@@ -234,16 +255,19 @@ def _memspace(device: str) -> Any:
 
 
 def _value_of_type(scalar: type, annotation: Any) -> Any:
-    """Make a number of a type; a plain one where the annotation wants what the DSL makes of that."""
-    if dsl.type_of_plain(annotation) is scalar:
+    """Make a number of a type; a plain one where the annotation wants what the DSL makes of that.
+
+    Python's own types stand for any width: an annotation that says more says which.
+    """
+    if scalar is annotation or dsl.type_of_plain(annotation) is scalar or dsl.is_kind_of(annotation, scalar):
         return annotation(0)
-    return scalar(0) if dsl.is_scalar_type(scalar) else scalar
+    own = dsl.type_of_plain(scalar) or scalar
+    return own(0) if dsl.is_scalar_type(own) else scalar
 
 
 def _number(value: Any, annotation: Any) -> Any:
     """Make a number of the annotated type: the DSL fails over others, and over numpy's and enums' numbers."""
-    if not isinstance(value, bool):
-        value = int(value) if isinstance(value, numbers.Integral) else float(value)
+    value = plain_number(value)
     if dsl.is_scalar_type(annotation):
         # The DSL takes an unboxed number in a field or element annotated with another width, and then fails
         # inside the compiler.
@@ -262,51 +286,6 @@ def _boxed(value: Any) -> Any:
 def _is_type_annotation(annotation: Any) -> bool:
     """Tell whether a parameter takes a type rather than a value of it."""
     return annotation is type or typing.get_origin(annotation) is type
-
-
-def _why_not_compiled(fn: Any) -> Finding | None:
-    """Say why the DSL does not compile a thing, and what to export instead."""
-    name = getattr(fn, "__qualname__", None) or f"an object of {type(fn).__qualname__}"
-    target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", None)  # noqa: B004
-    match fn:
-        case None:
-            refused = (
-                "the function is None",
-                "give the function itself, not a call of it: sg.export(add, a, b)",
-            )
-        case type():
-            refused = f"{name} is a class", f"export an object of it: sg.export({name}(...), ...)"
-        case functools.partial():
-            refused = (
-                "the function is a functools.partial",
-                "export the function itself, and annotate what is to be fixed with cutlass.Constexpr",
-            )
-        case _ if dsl.is_kernel(fn):
-            refused = f"{name} is a @cute.kernel", "export a @cute.jit function that launches it"
-        case _ if isinstance(getattr(fn, "__self__", None), type):
-            refused = f"{name} is a classmethod", "make it a staticmethod, or a function"
-        case _ if target is None or not dsl.is_jit(target):
-            called = "" if inspect.isroutine(fn) else ", and no object whose __call__ is one"
-            refused = (
-                f"{name} is no @cute.jit function{called}",
-                "decorate what is to be compiled with @cute.jit",
-            )
-        case _:
-            return _why_self_is_not_found(target)
-    what, instead = refused
-    return finding("CS233", what=what, instead=instead)
-
-
-def _why_self_is_not_found(target: Any) -> Finding | None:
-    """Find a ``self`` that the DSL would mistake: it tells methods by the name of the first parameter."""
-    function = inspect.unwrap(getattr(target, "__func__", target))
-    first = next(iter(inspect.signature(function).parameters), None)
-    if inspect.ismethod(target):
-        return None if first == "self" else finding("CS234", first, what="a method", instead="self")
-    scope = function.__qualname__.rpartition(".")[0]
-    if first != "self" or (scope and not scope.endswith("<locals>")):
-        return None
-    return finding("CS234", first, what="a function", instead="another name")
 
 
 def _shown(signature: inspect.Signature) -> str:

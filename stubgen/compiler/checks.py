@@ -75,16 +75,10 @@ def _dim(dim: Dim) -> Iterator[str]:
         yield f"dim {dim.name} has bits={dim.bits!r}; it must be 32 or 64"
 
 
-def _options(options: Any) -> Iterator[str]:
-    if not isinstance(options, str):
-        yield f"options={options!r} is no string"
-
-
 tensor = _raises(_tensor)
 strided = _raises(_strided)
 pointer = _raises(_pointer)
 dim = _raises(_dim)
-options = _raises(_options)
 
 
 def effects(call: Call) -> Effects:
@@ -179,4 +173,6 @@ def _shown(value: Any) -> str:
         return f"stubgen.dim({value.name!r})"
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})"
-    return value.__qualname__ if isinstance(value, type) else repr(value)
+    if callable(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__)
+    return repr(value)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cutlass
 import cutlass.base_dsl.runtime.cuda as dsl_cuda
 import cutlass.base_dsl.tvm_ffi_builder as ffi_builder
 import cutlass.cute._tvm_ffi_args_spec_converter as converter
@@ -100,6 +101,16 @@ def is_kernel(fn: Any) -> bool:
     return _decorator_kind(fn) == "kernel"
 
 
+def is_own_wrapper(fn: Any) -> bool:
+    """Tell whether a function that wraps another is the DSL's own, as its decorators make them."""
+    return str(getattr(fn, "__globals__", {}).get("__name__")).partition(".")[0] == cutlass.__name__
+
+
+def is_compile(value: Any) -> bool:
+    """Tell whether this is ``cute.compile``, with options in brackets or without."""
+    return isinstance(value, type(cute.compile))
+
+
 def _decorator_kind(fn: Any) -> str | None:
     kind = getattr(fn, "_decorator_kind", None)
     if kind is not None or not hasattr(fn, "_dsl_cls"):
@@ -164,6 +175,19 @@ def tvm_ffi_dtype(numeric: Any) -> str | None:
     return None if name is None else str(name)
 
 
+def numeric_type(name: str) -> Any:
+    """Give the number type that tvm-ffi calls by a name, or ``None`` if there is none."""
+    return next((t for t, known in converter.NumericToTVMFFIDtype.items() if known == name), None)
+
+
+def is_kind_of(annotation: Any, python_type: Any) -> bool:
+    """Tell whether an annotation is a number type, of any width, of the kind that a Python type is."""
+    if python_type is bool or annotation is cute.typing.Boolean:
+        return python_type is bool and annotation is cute.typing.Boolean
+    kind = {int: cute.typing.Integer, float: cute.typing.Float}.get(python_type)
+    return kind is not None and is_scalar_type(annotation) and issubclass(annotation, kind)
+
+
 def plain(value: Any) -> Any:
     """Unbox a number of the DSL's, such as ``Float32(9.0)``; other values pass through."""
     return value.value if isinstance(value, cute.typing.Numeric) else value
@@ -171,6 +195,9 @@ def plain(value: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------
 # Arguments, as ``cute.compile`` takes them
+
+TENSOR, POINTER, STREAM = cute.Tensor, cute.Pointer, CUstream
+"""What authors annotate arguments with."""
 
 RESERVED_PARAMETERS: frozenset[str] = frozenset(kwargs_wrapper._INTERNAL_NAMES)
 """Names that tvm-ffi's keyword wrappers use themselves."""

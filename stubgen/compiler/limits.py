@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from stubgen.compiler import dsl
+from stubgen.compiler import author_classes, dsl
 from stubgen.compiler.findings import Finding, finding
+from stubgen.compiler.wording import helper_without_call, instead_of, named, shown, shown_type
 
 
 class _Value(NamedTuple):
@@ -60,11 +60,12 @@ def find(signature: inspect.Signature, values: Mapping[str, Any]) -> Iterator[Fi
     """
     yield from _parameters(signature, values)
     arguments = list(_arguments(signature, values))
-    if not dsl.converts_arguments_itself():
-        return  # a library has taught it more
+    # A library that converts arguments itself has taught the DSL more.
+    knows_more = not dsl.converts_arguments_itself()
     for argument in arguments:
-        yield from _within(argument)
-    yield from _env_stream_without_tensor(arguments)
+        yield from _within(argument, _OWN_RULES if knows_more else (*_OWN_RULES, *_RULES))
+    if not knows_more:
+        yield from _env_stream_without_tensor(arguments)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -112,14 +113,14 @@ def _is_self(name: str, value: Any) -> bool:
 # Values
 
 
-def _within(value: _Value) -> Iterator[Finding]:
+def _within(value: _Value, rules: Sequence[_Rule]) -> Iterator[Finding]:
     """Find what is wrong with a value, or if nothing is, with what it contains."""
-    first = next((found for rule in _RULES for found in rule(value)), None)
+    first = next((found for rule in rules for found in rule(value)), None)
     if first is not None:
         yield first
     elif not _is_shape(value):
         for inner in _items(value):
-            yield from _within(inner)
+            yield from _within(inner, rules)
 
 
 def _items(of: _Value) -> Iterator[_Value]:
@@ -184,6 +185,24 @@ def _has_gpu_tensor(of: _Value) -> bool:
 
 # ---------------------------------------------------------------------------------------------------------
 # Containers
+
+
+def _record(of: _Value) -> Iterator[Finding]:
+    """Find classes that the package cannot define anew for its callers."""
+    misfit = author_classes.misfit(of.value) if author_classes.is_record(of.value) else None
+    if misfit is not None:
+        cls = type(of.value).__name__
+        yield of.found("CS245", cls=cls, reason=misfit.reason, instead=misfit.instead)
+
+
+def _annotated_without_types(of: _Value) -> Iterator[Finding]:
+    """Find annotations that name a NamedTuple whose fields have no types, which the DSL looks up."""
+    annotation = of.annotation
+    if isinstance(annotation, type) and hasattr(annotation, "_fields") and isinstance(of.value, tuple):
+        hints = hints_of(annotation)
+        missing = next((field for field in annotation._fields if field not in hints), None)
+        if missing is not None:
+            yield of.found("CS247", cls=annotation.__name__, field=missing)
 
 
 def _constexpr_in_namedtuple(of: _Value) -> Iterator[Finding]:
@@ -296,7 +315,8 @@ def _another_type(of: _Value) -> Iterator[Finding]:
     else:
         return
     if not fits(of.annotation, of.value):
-        yield of.found("CS230", value=shown(of.value), annotation=shown_type(of.annotation))
+        value = named(of.value) if isinstance(of.value, type) else shown(of.value)
+        yield of.found("CS230", value=value, annotation=shown_type(of.annotation))
 
 
 def _is_converted_to(scalar: type, value: Any) -> bool:
@@ -318,14 +338,13 @@ def _no_argument(of: _Value) -> Iterator[Finding]:
     value = of.value
     if isinstance(value, int) and not _is_int64(value):
         yield of.found("CS229", value=shown(value), instead="give one that fits into 64 bits")
-    elif isinstance(value, dict | set | frozenset):
-        yield of.found("CS229", value=f"a {type(value).__name__}", instead=_FIELDS)
-    elif isinstance(value, type | str) or not dsl.is_argument(value):
-        yield of.found("CS229", value=shown(value), instead=_CONSTEXPR)
+    elif isinstance(value, type | str | dict | set | frozenset) or not dsl.is_argument(value):
+        yield of.found("CS229", value=named(value), instead=instead_of(value))
 
 
-_FIELDS = "give its items parameters of their own, or make it a dataclass or a NamedTuple"
-_CONSTEXPR = "annotate its parameter with cutlass.Constexpr to have the value compiled in"
+def _helper_without_call(of: _Value) -> Iterator[Finding]:
+    if helper_without_call(of.value):
+        yield of.found("CS229", value=named(of.value), instead=instead_of(of.value))
 
 
 def _tensor_type(of: _Value) -> Iterator[Finding]:
@@ -333,10 +352,16 @@ def _tensor_type(of: _Value) -> Iterator[Finding]:
         yield of.found("CS232", dtype=of.value.element_type.__name__)
 
 
-_RULES: tuple[Callable[[_Value], Iterator[Finding]], ...] = (
+_Rule: TypeAlias = Callable[[_Value], Iterator[Finding]]
+
+_OWN_RULES: tuple[_Rule, ...] = (_record, _helper_without_call)
+"""What the tool itself cannot do, whatever a library has taught the DSL."""
+
+_RULES: tuple[_Rule, ...] = (
     _env_stream_inside,
     _stream_of_union,
     _tensor_type,
+    _annotated_without_types,
     _constexpr_in_namedtuple,
     _dataclass_in_namedtuple,
     _constexpr_in_dataclass,
@@ -346,37 +371,3 @@ _RULES: tuple[Callable[[_Value], Iterator[Finding]], ...] = (
     _another_type,
     _no_argument,
 )
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Words
-
-
-def shown(value: Any) -> str:
-    """Show a value in a message: short, and without addresses."""
-    if isinstance(value, type):
-        return value.__qualname__
-    if dsl.is_symbol(value):
-        return f"the size {value.symbol}" if value.symbol else "a symbolic size"
-    if dsl.is_number(value):
-        return f"a {type(value).__name__}"
-    if value is None or isinstance(value, bool | int | float | str):
-        text = repr(value)
-        return text if len(text) <= 40 else f"{text[:37]}..."
-    if callable(value) and hasattr(value, "__qualname__"):
-        return str(value.__qualname__)
-    if dsl.is_tensor(value):
-        return "a tensor"
-    return f"{_article(type(value).__name__)} {type(value).__name__.lstrip('_')}"
-
-
-def _article(noun: str) -> str:
-    return "an" if noun.lstrip("_")[:1].lower() in "aeiou" else "a"
-
-
-def shown_type(annotation: Any) -> str:
-    """Show an annotation in a message, without the modules that its names come from."""
-    if isinstance(annotation, type) and not typing.get_args(annotation):
-        return annotation.__name__
-    text = str(annotation)
-    return re.sub(r"\b(cuda\.bindings\.driver|cutlass\.(base_dsl|cute)\.typing|typing)\.", "", text)

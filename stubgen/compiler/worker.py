@@ -26,7 +26,7 @@ import msgspec
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
 from stubgen import archs
-from stubgen.compiler import abi, arguments, checks, dsl
+from stubgen.compiler import abi, arguments, author_classes, checks, dsl, exported_functions
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
@@ -40,7 +40,8 @@ from stubgen.compiler.jobs import (
     Outcome,
     Settings,
 )
-from stubgen.declare import Call, Declaration, declared_in, set_target_arch
+from stubgen.compiler.wording import shown
+from stubgen.declare import Call, Declaration, declared_in, lost_kernels, makes_kernels, set_target_arch
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.labels import DeclarationError
 from stubgen.model import Place, TensorSlot, Variant
@@ -70,9 +71,11 @@ class Worker:
             declarations = self._declarations(module)
             if isinstance(declarations, Problem):
                 return Expansion(problems=(declarations,))
+            lost = [_lost(Place(module.file, line)) for line in lost_kernels(module.path)]
             found = [self._checked(module, index, item) for index, item in enumerate(declarations)]
         declared = tuple(item for item in found if isinstance(item, Declared))
-        problems = itertools.chain.from_iterable(item for item in found if isinstance(item, tuple))
+        wrong = (item for item in found if isinstance(item, tuple))
+        problems = itertools.chain(lost, *wrong)
         too_new = tuple(item for item in found if isinstance(item, LeftOut))
         return Expansion(declared, tuple(problems), _empty_families(module, declarations, found), too_new)
 
@@ -114,7 +117,7 @@ class Worker:
         """Check one declaration; ``None`` for what the family leaves out."""
         place = Place(module.file, declaration.line)
         if declaration.name is None:
-            return (problem("CS211", place=place),)
+            return (_nameless(declaration, place),)
         declared = Declared(index, str(declaration.name), place, _variant(declaration))
         job = _Job(self._settings, declared)
         try:
@@ -259,15 +262,21 @@ def _empty_families(
     module: ModuleJob, declarations: Sequence[Declaration], found: Sequence[object]
 ) -> tuple[Problem, ...]:
     """Find families that leave out every combination, as one does that forgets to return."""
-    members: dict[tuple[str, int], list[object]] = {}
+    members: dict[tuple[str, int], list[tuple[Declaration, object]]] = {}
     for declaration, item in zip(declarations, found, strict=True):
         if declaration.family is not None:
-            members.setdefault((declaration.family, declaration.line), []).append(item)
+            members.setdefault((declaration.family, declaration.line), []).append((declaration, item))
     return tuple(
-        problem("CS216", place=Place(module.file, line), family=family)
+        problem("CS216", place=Place(module.file, line), family=family, remark=_why_empty(items))
         for (family, line), items in members.items()
-        if all(item is None or isinstance(item, LeftOut) for item in items)
+        if all(item is None or isinstance(item, LeftOut) for _, item in items)
     )
+
+
+def _why_empty(items: Sequence[tuple[Declaration, object]]) -> str:
+    """Say what the function of an empty family forgets, if it makes kernels."""
+    forgets = any(makes_kernels(declaration) for declaration, item in items if item is None)
+    return ": its function makes a kernel, and does not return it" if forgets else ""
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -309,7 +318,7 @@ class _Job:
             return None
         bound = arguments.bind(call)
         bound.apply_defaults()
-        records = abi.records_in(bound.arguments.values())
+        records = author_classes.records_in(bound.arguments.values())
         source = self._source(call.fn)
         return Facts(_doc(call.fn, declaration, source), source, records)
 
@@ -401,12 +410,26 @@ def _variant(declaration: Declaration) -> Variant | None:
     return Variant(declaration.family, dict(declaration.labels or {}), dict(declaration.values or {}))
 
 
+def _lost(place: Place) -> Problem:
+    reason = "it declares nothing by itself; write stubgen.export(...), or return it from a family's function"
+    return problem("CS210", place=place, subject="stubgen.kernel", reason=reason)
+
+
+def _nameless(declaration: Declaration, place: Place) -> Problem:
+    """Say why an export has no name: what is exported is an object, or nothing that can be exported."""
+    call = declaration.build()
+    refused = exported_functions.find(call.fn) if isinstance(call, Call) else None
+    if refused is None:
+        return problem("CS211", place=place)
+    return problem(refused.code, place=place, kernel="this export", parameter=refused.parameter, **refused.details)
+
+
 def _built(declaration: Declaration) -> Call | None:
     call = declaration.build()
     if call is None or isinstance(call, Call):
         return call
     raise DeclarationError(
-        f"the family's function returns {call!r}; it must return stubgen.kernel(...) or None"
+        f"the family's function returns {shown(call)}; it must return stubgen.kernel(...) or None"
     )
 
 

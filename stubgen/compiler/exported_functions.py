@@ -1,0 +1,103 @@
+"""What can be exported: which functions and objects the DSL compiles, as their author wrote them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stubgen.compiler import dsl
+from stubgen.compiler.findings import Finding, finding
+
+
+def find(fn: Any) -> Finding | None:
+    """Find out why the DSL does not compile a thing, and what to export instead."""
+    name = getattr(fn, "__qualname__", None) or f"an object of {type(fn).__qualname__}"
+    target = fn if inspect.isroutine(fn) else getattr(fn, "__call__", None)  # noqa: B004
+    match fn:
+        case None:
+            refused = (
+                "the function is None",
+                "give the function itself, not a call of it: sg.export(add, a, b)",
+            )
+        case str():
+            refused = f"{fn!r} is a string", "give the function itself, without quotes: sg.export(add, a, b)"
+        case type():
+            refused = f"{name} is a class", f"export an object of it: sg.export({name}(...), ...)"
+        case functools.partial():
+            refused = (
+                "the function is a functools.partial",
+                "export the function itself, and annotate what is to be fixed with cutlass.Constexpr",
+            )
+        case _ if dsl.is_compile(fn):
+            refused = (
+                "the function is cute.compile",
+                'give the function itself, and options as text: sg.export(add, a, b, options="--opt-level 2")',
+            )
+        case _ if dsl.is_kernel(fn):
+            refused = f"{name} is a @cute.kernel", "export a @cute.jit function that launches it"
+        case _ if isinstance(getattr(fn, "__self__", None), type):
+            refused = f"{name} is a classmethod", "make it a staticmethod, or a function"
+        case _ if target is None or not dsl.is_jit(target):
+            called = "" if inspect.isroutine(fn) else ", and no object whose __call__ is one"
+            refused = (
+                f"{name} is no @cute.jit function{called}",
+                "decorate what is to be compiled with @cute.jit",
+            )
+        case _:
+            return _body(target, name) or _self(target)
+    what, instead = refused
+    return finding("CS233", what=what, instead=instead)
+
+
+def _body(target: Any, name: str) -> Finding | None:
+    """Find functions whose body is not what a call runs: the DSL compiles the innermost one, as it is written."""
+    function = getattr(target, "__func__", target)
+    if any(not dsl.is_own_wrapper(outer) for outer in _wrappers(function)):
+        what = f"{name} is wrapped by another decorator, which the DSL would leave out"
+        return finding("CS233", what=what, instead="export the function without it, decorated with @cute.jit alone")
+    innermost = inspect.unwrap(function)
+    kind = next((text for tells, text in _KINDS.items() if tells(innermost)), None)
+    if kind is None:
+        return None
+    return finding("CS233", what=f"{name} is {kind}", instead="write it as a function that does all when called")
+
+
+def _wrappers(function: Any) -> Iterator[Any]:
+    while hasattr(function, "__wrapped__"):
+        yield function
+        function = function.__wrapped__
+
+
+_KINDS: dict[Callable[[Any], bool], str] = {
+    inspect.isasyncgenfunction: "an asynchronous generator",
+    inspect.iscoroutinefunction: "an async function",
+    inspect.isgeneratorfunction: "a generator",
+}
+
+
+def _self(target: Any) -> Finding | None:
+    """Find a ``self`` that the DSL would mistake: it tells methods by the name of the first parameter."""
+    first = _first_parameter(target)
+    if inspect.ismethod(target):
+        return None if first == "self" else finding("CS234", first, what="a method", instead="self")
+    if first != "self" or owner_of(target):
+        return None
+    return finding("CS234", first, what="a function", instead="another name")
+
+
+def is_unbound_method(fn: Any) -> bool:
+    """Tell whether this is a method that was taken from its class, and so needs an object as its first argument."""
+    return inspect.isfunction(fn) and _first_parameter(fn) == "self" and owner_of(fn) is not None
+
+
+def owner_of(fn: Any) -> str | None:
+    """Return the name of the class that a function is written in, if it is in one."""
+    scope = str(inspect.unwrap(getattr(fn, "__func__", fn)).__qualname__).rpartition(".")[0]
+    return scope.rpartition(".")[2] if scope and not scope.endswith("<locals>") else None
+
+
+def _first_parameter(target: Any) -> str | None:
+    function = inspect.unwrap(getattr(target, "__func__", target))
+    return next(iter(inspect.signature(function).parameters), None)
