@@ -151,7 +151,7 @@ def export(
     """
     if _families:
         raise DeclarationError(
-            "its function calls stubgen.export, which returns nothing; return stubgen.kernel(...) with the same"
+            "its function calls stubgen.export, which returns nothing; return stubgen.kernel(...) instead"
         )
     own = getattr(fn, "__name__", None)
     file, line = _caller()
@@ -229,7 +229,7 @@ def makes_kernels(declaration: Declaration) -> bool:
 
 
 def lost_kernels(file: str) -> tuple[int, ...]:
-    """Return the lines where a module calls :func:`kernel` while it is imported, and no family returns the result.
+    """Return the lines where a module makes a :func:`kernel` that no family returns.
 
     To be asked before the functions of families run for other reasons.
     """
@@ -263,7 +263,9 @@ def _check_axes(build: Callable[..., object], axes: Mapping[str, object]) -> Non
     if not hasattr(build, "__name__") or inspect.isclass(build):
         raise DeclarationError(f"stubgen.family decorates a function, not {_called(build)}")
     if inspect.isgeneratorfunction(build) or inspect.iscoroutinefunction(build):
-        raise DeclarationError(f"{build.__name__} does not return when it is called; write it without yield or async")
+        raise DeclarationError(
+            f"{build.__name__} does not return when it is called; write it without yield or async"
+        )
     signature = inspect.signature(build)
     try:
         signature.bind(**axes)

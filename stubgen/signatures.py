@@ -32,6 +32,7 @@ from stubgen.model import (
 )
 
 _Part = TypeVar("_Part")
+_DefaultValue: TypeAlias = "bool | int | float | str | tuple[bool | int | float | None, ...] | None"
 
 AuthorKind: TypeAlias = ParameterKind | Literal["var_positional", "var_keyword"]
 
@@ -78,7 +79,7 @@ def bind(author: tuple[AuthorParameter, ...], arguments: tuple[Argument, ...]) -
     passed = [argument for argument in arguments if argument.slot is not None]
     parameters = [_parameter(argument, written) for argument in passed]
     return Bound(
-        parameters=without_gaps(parameters),
+        parameters=tuple(parameters),
         frozen=tuple(_frozen(author, {argument.name for argument in passed})),
         env_streams=tuple(argument.name for argument in arguments if argument.slot is None),
     )
@@ -102,8 +103,7 @@ def _parameter(argument: Argument, written: dict[str, AuthorParameter]) -> Param
     if own is None or own.kind in ("var_positional", "var_keyword"):
         return Parameter(argument.name, argument.slot, kind=_expanded_kind(argument, written))
     kind: ParameterKind = own.kind  # type: ignore[assignment]  # narrowed above
-    default = own.default if own.default and admits(argument.slot, own.default.value) else None
-    return Parameter(argument.name, argument.slot, kind, default)
+    return Parameter(argument.name, argument.slot, kind, _fitting(argument.slot, own.default))
 
 
 def _expanded_kind(argument: Argument, written: dict[str, AuthorParameter]) -> ParameterKind:
@@ -113,20 +113,20 @@ def _expanded_kind(argument: Argument, written: dict[str, AuthorParameter]) -> P
     return "keyword_only"
 
 
-def without_gaps(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Drop defaults that are followed by a positional parameter without one, as Python demands."""
-    kept: list[Parameter] = []
-    required_follows = False
-    for parameter in reversed(parameters):
-        if parameter.kind == "keyword_only":
-            kept.append(parameter)
-            continue
-        if required_follows:
-            kept.append(msgspec.structs.replace(parameter, default=None))
-        else:
-            kept.append(parameter)
-            required_follows = parameter.default is None
-    return tuple(reversed(kept))
+def _fitting(slot: Slot, default: Default | None) -> Default | None:
+    """Return a default as the number that the author's annotation makes of it, if the slot admits that."""
+    if default is not None and isinstance(slot, ScalarSlot):
+        default = Default(_as_number(slot.dtype, default.value))
+    return default if default is not None and admits(slot, default.value) else None
+
+
+def _as_number(dtype: str, value: _DefaultValue) -> _DefaultValue:
+    """Convert a number where that keeps what it is, such as 1 for a bool and 2.0 for an integer."""
+    if not isinstance(value, bool | int | float) or not (isinstance(value, int) or value.is_integer()):
+        return value
+    if dtype == "bool":
+        return bool(value) if value in (0, 1) else value
+    return int(value) if dtype in _INTEGER_RANGES or isinstance(value, bool) else value
 
 
 _INTEGER_RANGES = {

@@ -329,10 +329,10 @@ object has to be its fields: callers do without what `__init__`, `__new__` or `_
         value: cutlass.Float32""",
     ),
     "CS246": Entry(
-        "{kernel} has options={options!r}: {reason}",
+        "{kernel} has options={options}: {reason}",
         "{instead}",
-        "Options are text, as `cute.compile(..., options=...)` takes it. Architectures and the target of host "
-        "code are chosen for the package as a whole.",
+        "Options are text, as `cute.compile(..., options=...)` takes it. Architectures and the target of "
+        "host code are chosen for the package as a whole.",
     ),
     "CS247": Entry(
         "{where} of {kernel} is annotated {cls}, a NamedTuple whose field {field} has no type",

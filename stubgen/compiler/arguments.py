@@ -93,13 +93,18 @@ def bind(call: Call) -> inspect.BoundArguments:
 
 def _describes(value: Any) -> bool:
     """Tell whether this describes an argument, and so is no object that a method could belong to."""
-    return isinstance(value, TensorArg | StridedArg | PointerArg | StreamArg | Dim | type | int | float | None)
+    return isinstance(
+        value, TensorArg | StridedArg | PointerArg | StreamArg | Dim | type | int | float | None
+    )
 
 
 def _without_object(fn: Any) -> Finding:
     owner = exported_functions.owner_of(fn)
     what = f"{fn.__qualname__} is a method, and no object is given for it"
-    return finding("CS233", what=what, instead=f"export it of an object: sg.export({owner}(...).{fn.__name__}, ...)")
+    method = "" if fn.__name__ == "__call__" else f".{fn.__name__}"
+    return finding(
+        "CS233", what=what, instead=f"export it of an object: sg.export({owner}(...){method}, ...)"
+    )
 
 
 def _declared_wrong(error: DeclarationError, name: str | None = None) -> list[Finding]:
@@ -259,9 +264,9 @@ def _value_of_type(scalar: type, annotation: Any) -> Any:
 
     Python's own types stand for any width: an annotation that says more says which.
     """
-    if scalar is annotation or dsl.type_of_plain(annotation) is scalar or dsl.is_kind_of(annotation, scalar):
-        return annotation(0)
     own = dsl.type_of_plain(scalar) or scalar
+    if dsl.type_of_plain(annotation) is own or dsl.is_kind_of(annotation, scalar):
+        return annotation(0)
     return own(0) if dsl.is_scalar_type(own) else scalar
 
 

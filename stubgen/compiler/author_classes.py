@@ -105,7 +105,7 @@ def _own_doc(cls: type) -> str:
 
 
 def misfit(value: Any) -> Misfit | None:
-    """Find out why a record's class makes something else of what it is given than an object with these fields."""
+    """Return why a record's class makes more of its arguments than fields, or ``None`` if it does not."""
     cls = type(value)
     if _is_namedtuple(cls):
         return _namedtuple_misfit(cls)

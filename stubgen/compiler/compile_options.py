@@ -1,4 +1,4 @@
-"""Compile options of a declaration's own: what the DSL would stumble over, and what is not theirs to choose."""
+"""Compile options of declarations: what the DSL would stumble over, and what is not theirs to choose."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXAMPLE = 'write options as cute.compile takes them, such as "--opt-level 2 --g
 def find(options: Any) -> Finding | None:
     """Find what is wrong with compile options."""
     if not isinstance(options, str):
-        return _finding(shown(options), "it is no text", 'write it as text, such as "--opt-level 2"')
+        return _finding(options, "it is no text", 'write it as text, such as "--opt-level 2"')
     if not options.strip():
         return None
     said = io.StringIO()
@@ -52,12 +52,12 @@ def _of_the_package(options: str, parsed: Any) -> Finding | None:
 
 
 def _level(options: str, parsed: Any) -> Finding | None:
-    """Find a level of optimisation that there is not; the DSL checks it in other ways of writing options only."""
+    """Find a level of optimisation that there is not; the DSL looks only where none is written as text."""
     level = parsed.options[dsl_compiler.OptLevel].value
     if level in range(4):
         return None
     return _finding(options, "the level is none of 0, 1, 2 and 3", 'write "--opt-level 2", for example')
 
 
-def _finding(options: str, reason: str, instead: str) -> Finding:
-    return finding("CS246", options=options, reason=reason, instead=instead)
+def _finding(options: Any, reason: str, instead: str) -> Finding:
+    return finding("CS246", options=shown(options), reason=reason, instead=instead)

@@ -18,7 +18,6 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cutlass
 import cutlass.base_dsl.runtime.cuda as dsl_cuda
 import cutlass.base_dsl.tvm_ffi_builder as ffi_builder
 import cutlass.cute._tvm_ffi_args_spec_converter as converter
@@ -103,7 +102,8 @@ def is_kernel(fn: Any) -> bool:
 
 def is_own_wrapper(fn: Any) -> bool:
     """Tell whether a function that wraps another is the DSL's own, as its decorators make them."""
-    return str(getattr(fn, "__globals__", {}).get("__name__")).partition(".")[0] == cutlass.__name__
+    module = str(getattr(fn, "__globals__", {}).get("__name__"))
+    return module.partition(".")[0] == "cutlass"
 
 
 def is_compile(value: Any) -> bool:

@@ -33,7 +33,7 @@ def find(fn: Any) -> Finding | None:
         case _ if dsl.is_compile(fn):
             refused = (
                 "the function is cute.compile",
-                'give the function itself, and options as text: sg.export(add, a, b, options="--opt-level 2")',
+                'give the function itself, and options as text: sg.export(add, a, options="--opt-level 2")',
             )
         case _ if dsl.is_kernel(fn):
             refused = f"{name} is a @cute.kernel", "export a @cute.jit function that launches it"
@@ -52,16 +52,20 @@ def find(fn: Any) -> Finding | None:
 
 
 def _body(target: Any, name: str) -> Finding | None:
-    """Find functions whose body is not what a call runs: the DSL compiles the innermost one, as it is written."""
+    """Find functions of which the DSL would compile something else than what a call runs."""
     function = getattr(target, "__func__", target)
     if any(not dsl.is_own_wrapper(outer) for outer in _wrappers(function)):
         what = f"{name} is wrapped by another decorator, which the DSL would leave out"
-        return finding("CS233", what=what, instead="export the function without it, decorated with @cute.jit alone")
+        return finding(
+            "CS233", what=what, instead="export the function without it, decorated with @cute.jit alone"
+        )
     innermost = inspect.unwrap(function)
     kind = next((text for tells, text in _KINDS.items() if tells(innermost)), None)
     if kind is None:
         return None
-    return finding("CS233", what=f"{name} is {kind}", instead="write it as a function that does all when called")
+    return finding(
+        "CS233", what=f"{name} is {kind}", instead="write it as a function that does all when called"
+    )
 
 
 def _wrappers(function: Any) -> Iterator[Any]:
@@ -88,7 +92,7 @@ def _self(target: Any) -> Finding | None:
 
 
 def is_unbound_method(fn: Any) -> bool:
-    """Tell whether this is a method that was taken from its class, and so needs an object as its first argument."""
+    """Tell whether this is a method that was taken from its class, and so has no object yet."""
     return inspect.isfunction(fn) and _first_parameter(fn) == "self" and owner_of(fn) is not None
 
 

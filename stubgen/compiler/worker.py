@@ -20,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 from cutlass.base_dsl.tvm_ffi_builder import spec
@@ -421,7 +421,8 @@ def _nameless(declaration: Declaration, place: Place) -> Problem:
     refused = exported_functions.find(call.fn) if isinstance(call, Call) else None
     if refused is None:
         return problem("CS211", place=place)
-    return problem(refused.code, place=place, kernel="this export", parameter=refused.parameter, **refused.details)
+    details: dict[str, Any] = dict(refused.details)
+    return problem(refused.code, place=place, kernel="this export", **details)
 
 
 def _built(declaration: Declaration) -> Call | None:

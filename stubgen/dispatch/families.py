@@ -23,7 +23,7 @@ from stubgen.model import (
     Parameter,
     Variant,
 )
-from stubgen.signatures import admits, without_gaps
+from stubgen.signatures import admits
 
 _Item = TypeVar("_Item")
 
@@ -160,7 +160,7 @@ def _parameters(variants: Sequence[Kernel], selectors: Sequence[Axis]) -> tuple[
             inserted.append((own.position, order, Parameter(own.name, slot, own.kind, default)))
     for position, _, parameter in sorted(inserted, key=lambda item: item[:2], reverse=True):
         merged.insert(position, parameter)
-    return without_gaps([*merged, *appended])
+    return (*merged, *appended)
 
 
 def _unused(name: str, parameters: Sequence[Parameter]) -> str:

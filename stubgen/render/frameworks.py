@@ -310,7 +310,9 @@ _JAX_DTYPES = {"bool": "bool_"}
 
 
 def _pure_signature(name: str, made: Functional, array: str) -> str:
-    items = [_of_arrays(item, array) for item in python_types.keyword_items(made.parameters)]
+    by_keyword = python_types.first_by_keyword(made.parameters)
+    keyword_items = python_types.keyword_items(made.parameters, by_keyword)
+    items = [_of_arrays(item, array) for item in keyword_items]
     if made.choices and "*" not in items:
         items.append("*")
     items += [f"{choice}: _dtype | None = None" for choice in made.choices]

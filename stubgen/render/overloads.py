@@ -16,7 +16,7 @@ import msgspec
 from stubgen.dispatch import variant_of
 from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, OneOfSlot, Parameter, Slot
 from stubgen.render import python_types
-from stubgen.signatures import admits, without_gaps
+from stubgen.signatures import admits
 
 _Row: TypeAlias = "list[dict[str, Slot]]"
 """For each parameter what it takes, by how that is shown in Python."""
@@ -109,4 +109,4 @@ def _parameters(family: Family, slots: Sequence[Slot]) -> tuple[Parameter, ...]:
         default = parameter.default
         kept = default if default and admits(slot, default.value) else None
         narrowed.append(msgspec.structs.replace(parameter, slot=slot, default=kept))
-    return without_gaps(narrowed)
+    return tuple(narrowed)

@@ -181,6 +181,7 @@ def _module_file(
         families=families,
         overloaded=any(f.overloads for f in functions) or any(len(f.methods) > 1 for f in families),
         classes=classes,
+        mixed_fields=any(map(records.has_mixed_fields, module.records)),
         record_kinds=sorted({r.kind for r in module.records}),
         own_names=own,
         literal=literal,
@@ -286,20 +287,30 @@ def _keyword(module: Module, function: Kernel | Family) -> _Function:
     }
     extra = [f"unpack={unpacked!r}".replace("'", '"')] if unpacked else []
     extra += [f"pointers={pointers!r}".replace("'", '"')] if pointers else []
-    signatures = (
-        overloads.overloads(function, module.variants(function)) if isinstance(function, Family) else []
-    )
+    signatures = _keyword_overloads(module, function) if isinstance(function, Family) else []
     return _Function(
         function.name,
         call_like("@_keywords", [f"_positional.{function.name}", *extra], ""),
-        _keyword_signature(function.name, parameters),
+        _keyword_signature(function.name, parameters, python_types.first_by_keyword(parameters)),
         _function_docstring(module, function),
-        [_keyword_signature(function.name, items) for items in signatures] if len(signatures) > 1 else [],
+        signatures if len(signatures) > 1 else [],
     )
 
 
-def _keyword_signature(name: str, parameters: Iterable[Parameter]) -> str:
-    return call_like(f"def {name}", python_types.keyword_items(parameters), " -> None:")
+def _keyword_overloads(module: Module, family: Family) -> list[str]:
+    """Return the signatures of a family, two for variants that take by position what they can do without."""
+    own = python_types.first_by_keyword(family.parameters)
+    signatures: list[str] = []
+    for parameters in overloads.overloads(family, module.variants(family)):
+        first = python_types.first_by_keyword(parameters)
+        if first is not None and (own is None or first < own):
+            signatures.append(_keyword_signature(family.name, parameters, first))
+        signatures.append(_keyword_signature(family.name, parameters, own))
+    return list(dict.fromkeys(signatures))
+
+
+def _keyword_signature(name: str, parameters: Sequence[Parameter], by_keyword: int | None) -> str:
+    return call_like(f"def {name}", python_types.keyword_items(parameters, by_keyword), " -> None:")
 
 
 def _function_docstring(module: Module, function: Kernel | Family) -> str:

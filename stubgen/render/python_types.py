@@ -23,6 +23,7 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
+from stubgen.signatures import admits
 
 OWN_NAMES = ("Pointer", "Stream", "Tensor")
 """Types that the generated package defines, in its module ``_types``."""
@@ -171,17 +172,57 @@ def positional_items(parameters: Iterable[Parameter]) -> list[str]:
     return [*items, "/"] if items else []
 
 
-def keyword_items(parameters: Iterable[Parameter]) -> list[str]:
-    """Give the parameter list of a keyword function, with defaults; the wrapper knows no ``/``."""
+def keyword_items(parameters: Sequence[Parameter], by_keyword: int | None = None) -> list[str]:
+    """Return the parameter list of a keyword function, with defaults; the wrapper knows no ``/``.
+
+    Parameters
+    ----------
+    parameters
+        Of the function.
+    by_keyword
+        The first that is passed by keyword only, whatever its author wrote; see :func:`first_by_keyword`.
+    """
     items: list[str] = []
     starred = False
-    for parameter in parameters:
-        if parameter.kind == "keyword_only" and not starred:
+    for index, parameter in enumerate(parameters):
+        if not starred and (parameter.kind == "keyword_only" or index == by_keyword):
             items.append("*")
             starred = True
-        default = f" = {literal(parameter.default)}" if parameter.default else ""
-        items.append(f"{parameter.name}: {type_of(parameter.slot, records=True)}{default}")
+        default = (
+            parameter.default if starred or not _required_follows(parameters[index:by_keyword]) else None
+        )
+        text = f" = {default_of(parameter.slot, default)}" if default else ""
+        items.append(f"{parameter.name}: {type_of(parameter.slot, records=True)}{text}")
     return items
+
+
+def first_by_keyword(parameters: Sequence[Parameter]) -> int | None:
+    """Return the first parameter with a default that is followed by one without, if there is one.
+
+    Python takes such defaults only of parameters that are passed by keyword.
+    """
+    if any(parameter.kind == "positional_only" for parameter in parameters):
+        return None
+    gaps = (i for i, p in enumerate(parameters) if p.default and _required_follows(parameters[i:]))
+    return next(gaps, None)
+
+
+def _required_follows(parameters: Sequence[Parameter]) -> bool:
+    """Tell whether behind the first parameter there is one that callers have to pass by position."""
+    return any(p.default is None and p.kind != "keyword_only" for p in parameters[1:])
+
+
+def default_of(slot: Slot, default: Default) -> str:
+    """Return a parameter's default as Python source; a record is made by its class."""
+    alternatives = slot.alternatives if isinstance(slot, OneOfSlot) else (slot,)
+    for alternative in alternatives:
+        if isinstance(alternative, TupleSlot) and alternative.record and admits(alternative, default.value):
+            values = cast("tuple[object, ...]", default.value)
+            pairs = zip(alternative.fields, values, strict=True)
+            return (
+                f"{alternative.record}({', '.join(f'{field}={_literal(value)}' for field, value in pairs)})"
+            )
+    return literal(default)
 
 
 def holds_dataclass(slot: Slot, dataclasses: set[str]) -> bool:

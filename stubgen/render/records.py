@@ -18,21 +18,34 @@ class PythonClass:
     """A NamedTuple or dataclass, ready to be put into a file."""
 
     name: str
+    decorator: str
+    """Empty for a NamedTuple."""
     head: str
     doc: str
     fields: list[str]
 
 
 def python_class(record: Record, module: Module) -> PythonClass:
-    """Give the class that a module has for a NamedTuple or dataclass which its kernels take."""
-    heads = {"namedtuple": "({})", "dataclass": ""}
+    """Return the class that a module has for a NamedTuple or dataclass which its kernels take."""
     doc = record.doc.splitlines() or [f"Arguments that belong together, of {module.source}."]
+    is_dataclass = record.kind == "dataclass"
+    keyword_only = ", kw_only=True" if _is_keyword_only(record) else ""
     return PythonClass(
         record.name,
-        f"class {record.name}" + heads[record.kind].format("_NamedTuple") + ":",
+        f"@_dataclass(frozen=True{keyword_only})" if is_dataclass else "",
+        f"class {record.name}:" if is_dataclass else f"class {record.name}(_NamedTuple):",
         docstring(doc, _INDENT),
         _fields(record, _places(record.name, module)),
     )
+
+
+def _is_keyword_only(record: Record) -> bool:
+    return bool(record.fields) and all(field.kw_only for field in record.fields)
+
+
+def has_mixed_fields(record: Record) -> bool:
+    """Tell whether a class takes some of its fields by keyword only, and others not."""
+    return any(field.kw_only for field in record.fields) and not _is_keyword_only(record)
 
 
 def _places(record: str, module: Module) -> list[list[TupleSlot]]:
@@ -58,16 +71,21 @@ def _uses(slot: Slot, record: str) -> Iterator[tuple[tuple[int, ...], TupleSlot]
 
 
 def _fields(record: Record, places: list[list[TupleSlot]]) -> list[str]:
-    """Give the fields, each with the types of all uses; defaults only where every place admits them."""
+    """Return the fields, each with the types of all uses; defaults only where every place admits them."""
     lines: list[str] = []
-    defaulted = True
+    required_follows = False
+    is_mixed = has_mixed_fields(record)
     for index, field in reversed(list(enumerate(record.fields))):
         columns = [[use.items[index] for use in place] for place in places]
         types = (python_types.type_of(slot, records=True) for column in columns for slot in column)
-        default = _field_default(field.default, columns) if defaulted else None
-        defaulted = default is not None
-        value = f" = {python_types.literal(default)}" if default else ""
-        lines.append(f"{field.name}: {python_types.union(types)}{value}")
+        default = _field_default(field.default, columns)
+        if not field.kw_only:
+            default = None if required_follows else default
+            required_follows = default is None
+        value = python_types.literal(default) if default else ""
+        if is_mixed and field.kw_only:
+            value = f"_field({f'default={value}, ' if value else ''}kw_only=True)"
+        lines.append(f"{field.name}: {python_types.union(types)}{f' = {value}' if value else ''}")
     return list(reversed(lines))
 
 
