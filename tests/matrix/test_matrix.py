@@ -24,7 +24,7 @@ from tests import signatures, typecheckers
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, GCC, Compiler
 from tests.e2e.binaries import plain, texts, without_section
-from tests.matrix import grammar, table_calls
+from tests.matrix import class_calls, grammar, table_calls
 from tests.matrix.grammar import Case
 
 HERE = Path(__file__).parent
@@ -161,6 +161,30 @@ class TestEverySignature:
         called = {call.name for call in table_calls.ALL}
         called |= {f"{c.name}.variants[{c.variant!r}]" for c in table_calls.SIZES if c.variant}
         assert called == set(signatures.stub_signatures(matrix / "matrix", "table.pyi"))
+
+    def test_classes_and_defaults_mean_what_their_authors_mean(self, package: ModuleType) -> None:
+        keyword = importlib.import_module("matrix.kwargs.classes")
+        called = set()
+        for function, given, named, expected in class_calls.calls(keyword):
+            out = np.full(8, -1.0)
+            first = ("out", *inspect.signature(function).parameters)[1] == "out"
+            if first:
+                function(out, *given, **named)
+            else:
+                function(*given, **named, out=out)
+            assert out.tolist()[: len(expected)] == expected, (function, given, named)
+            called.add(function.__name__)
+        classes = {name for name in keyword.__all__ if name[0].isupper()}
+        assert called == set(keyword.__all__) - classes
+        for name, (wrong, words) in class_calls.WRONG.items():
+            with pytest.raises(TypeError, match=words):
+                getattr(keyword, name)(*wrong)
+
+    def test_pyright_strict_accepts_the_classes(self, matrix: Path, tmp_path: Path) -> None:
+        files = [matrix / "matrix" / folder / "classes.pyi" for folder in (".", "kwargs")]
+        files += [file.with_suffix(".py") for file in files]
+        errors, said = typecheckers.pyright(matrix, tmp_path, *files)
+        assert errors == set(), said
 
     def test_calls_by_keyword_take_any_order_and_records(
         self, package: ModuleType, modules: list[list[Case]]

@@ -25,6 +25,7 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
+from stubgen.render import python_types
 from stubgen.signatures import Argument, AuthorKind, AuthorParameter, admits, bind
 from tests.unit.samples import defaults, identifiers, slots
 
@@ -58,19 +59,13 @@ def bound(author: tuple[AuthorParameter, ...], **arguments: Slot | None) -> tupl
 
 
 def shown(parameters: tuple[Parameter, ...]) -> str:
-    """Show parameters the way Python shows a signature, which also checks that they are one."""
-    kinds = {
-        "positional_only": inspect.Parameter.POSITIONAL_ONLY,
-        "positional_or_keyword": inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        "keyword_only": inspect.Parameter.KEYWORD_ONLY,
-    }
-    items = [
-        inspect.Parameter(
-            p.name, kinds[p.kind], default=p.default.value if p.default else inspect.Parameter.empty
-        )
-        for p in parameters
-    ]
-    return str(inspect.Signature(items))
+    """Show parameters as the keyword function has them, without types; Python itself reads the list."""
+    items = python_types.keyword_items(parameters, python_types.first_by_keyword(parameters))
+    names: dict[str, Any] = {}
+    exec(f"from __future__ import annotations\ndef f({', '.join(items)}): ...", names)
+    signature = inspect.signature(names["f"])
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -82,12 +77,50 @@ def test_a_default_stays_where_the_slot_admits_it() -> None:
     assert shown(bound(author, x=X, scale=F32, count=I32, bias=NoneSlot())) == (
         "(x, scale=1.0, count=2, bias=None)"
     )
-    assert shown(bound(author, x=X, scale=F32, count=I32, bias=X)) == "(x, scale, count, bias)"
+    assert shown(bound(author, x=X, scale=I32, count=I32, bias=NoneSlot())) == (
+        "(x, scale=1, count=2, bias=None)"
+    )
 
 
-def test_a_default_before_a_required_parameter_is_dropped() -> None:
+def test_defaults_before_a_required_parameter_are_for_callers_that_use_keywords() -> None:
+    author = written("x", "scale", "count", "bias", scale=1.0, count=2, bias=None)
+    assert shown(bound(author, x=X, scale=F32, count=I32, bias=X)) == "(x, *, scale=1.0, count=2, bias)"
     author = written("a", "b", "c", "d", a=1.0, b=1.0, c="no number", d=1.0)
-    assert shown(bound(author, a=F32, b=F32, c=F32, d=F32)) == "(a, b, c, d=1.0)"
+    assert shown(bound(author, a=F32, b=F32, c=F32, d=F32)) == "(*, a=1.0, b=1.0, c, d=1.0)"
+
+
+def test_what_only_takes_none_can_be_left_out_wherever_it_stands() -> None:
+    names = ("q", "k", "bias", "mask", "out", "scale", "lens")
+    author = written(*names, bias=None, mask=None, out=None, scale=1.0, lens=None)
+    none = NoneSlot()
+    slots = dict(zip(names, (X, X, none, none, X, F32, none), strict=True))
+    assert shown(bound(author, **slots)) == "(q, k, *, bias=None, mask=None, out, scale=1.0, lens=None)"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "written_default", "kept"),
+    [
+        ("bool", 1, True),
+        ("bool", 0.0, False),
+        ("bool", 2, None),
+        ("int32", 2.0, 2),
+        ("int32", True, 1),
+        ("int32", 2.5, None),
+        ("int8", 300, None),
+        ("float32", 1, 1),
+        ("float32", True, 1),
+        ("float32", math.inf, math.inf),
+        ("int32", math.inf, None),
+        ("float32", None, None),
+        ("bool", "1", None),
+    ],
+)
+def test_a_default_becomes_the_number_that_the_annotation_makes_of_it(
+    dtype: str, written_default: Any, kept: Any
+) -> None:
+    (parameter,) = bound(written("a", a=written_default), a=ScalarSlot(dtype))
+    value = parameter.default and parameter.default.value
+    assert (type(value), value) == (type(kept), kept)
 
 
 def test_keyword_only_parameters_leave_gaps_as_they_like() -> None:
@@ -129,7 +162,7 @@ def test_variadic_arguments_stay_in_their_place_without_keywords() -> None:
 
 def test_a_default_before_variadic_arguments_is_dropped() -> None:
     author = written("out", "*xs", out=None)
-    assert [p.default for p in bound(author, out=NoneSlot(), _vararg0=X)] == [None, None]
+    assert shown(bound(author, out=NoneSlot(), _vararg0=X)) == "(out, _vararg0)"
 
 
 def test_variadic_keywords_are_keywords() -> None:
@@ -144,7 +177,7 @@ def test_a_parameter_that_its_author_calls_vararg_is_his() -> None:
 
 def test_positional_only_parameters_stay_so() -> None:
     author = (AuthorParameter("a", "positional_only"), *written("b"))
-    assert shown(bound(author, a=X, b=X)) == "(a, /, b)"
+    assert [p.kind for p in bound(author, a=X, b=X)] == ["positional_only", "positional_or_keyword"]
 
 
 def fits(slot: Slot, value: object) -> bool:
