@@ -1,4 +1,4 @@
-"""Calls of the functions of ``kernels/classes.py`` as callers write them, with what ``out`` begins with after."""
+"""Calls of the functions of ``kernels/classes.py`` and what ``out`` begins with afterwards."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def calls(k: Any) -> Iterator[tuple[Callable[..., None], tuple[Any, ...], dict[s
     """Yield function, positional arguments, keywords and values; ``k`` is the keyword module."""
     yield k.keyword_only, (k.KeywordOnly(y=2.0),), {}, [1, 2]
     yield k.keyword_only, (k.KeywordOnly(x=4.0, y=2.0),), {}, [4, 2]
-    yield k.mixed, (k.Mixed(3.0, w=5.0),), {}, [3, 2, 5]
-    yield k.mixed, (k.Mixed(w=5.0, y=4.0),), {}, [7, 4, 5]
+    yield k.mixed_fields, (k.Mixed(3.0, w=5.0),), {}, [3, 2, 5]
+    yield k.mixed_fields, (k.Mixed(w=5.0, y=4.0),), {}, [7, 4, 5]
     yield k.after_sentinel, (k.AfterSentinel(1.0),), {}, [1, 3]
     yield k.after_sentinel, (k.AfterSentinel(1.0, y=2.0),), {}, [1, 2]
     yield k.not_a_namedtuple, (k.NotANamedTuple(1.0, 2.0),), {}, [1, 2]
@@ -28,7 +28,7 @@ def calls(k: Any) -> Iterator[tuple[Callable[..., None], tuple[Any, ...], dict[s
     yield k.shared, (k.Shared(1.0, 2.0),), {}, [1, 2]
     yield k.with_methods, (k.WithMethods(4.0),), {}, [4, 1]
     yield k.extended, (k.Extended(4.0, y=3.0),), {}, [4, 3]
-    yield k.nested, (k.Nested(1.0, 2.0),), {}, [1, 2]
+    yield k.in_a_class, (k.Nested(1.0, 2.0),), {}, [1, 2]
     yield k.named_like_types, ((1.0, 2.0),), {}, [1, 2]
     yield k.with_optionals, (), {}, [3]
     yield k.with_optionals, (), {"p": k.Optionals()}, [2]
@@ -40,7 +40,8 @@ def calls(k: Any) -> Iterator[tuple[Callable[..., None], tuple[Any, ...], dict[s
     yield k.numbers, (), {}, [1, 2, 1.5, 2.5, 3, 4, 0]
     yield k.numbers, (), {"truth": False, "lie": True}, [0, 2, 1.5, 2.5, 3, 4, 1]
     for width in (k.of_any_width, k.of_any_width_by_annotation):
-        yield width, (), dict(a=1, b=2.5, c=True, d=3.5, e=2**40, g=False), [1, 2.5, 1, 3.5, 2**40, 0]
+        named = {"a": 1, "b": 2.5, "c": True, "d": 3.5, "e": 2**40, "g": False}
+        yield width, (), named, [1, 2.5, 1, 3.5, 2**40, 0]
     yield k.sometimes, (X, None), {}, [8, -1, 2]
     yield k.sometimes, (X, X), {"scale": 3.0}, [8, 8, 3]
     yield k.together, (X,), {}, [8, -1]

@@ -165,14 +165,14 @@ class TestEverySignature:
     def test_classes_and_defaults_mean_what_their_authors_mean(self, package: ModuleType) -> None:
         keyword = importlib.import_module("matrix.kwargs.classes")
         called = set()
-        for function, given, named, expected in class_calls.calls(keyword):
+        for function, passed, named, expected in class_calls.calls(keyword):
             out = np.full(8, -1.0)
-            first = ("out", *inspect.signature(function).parameters)[1] == "out"
-            if first:
-                function(out, *given, **named)
+            out_is_first = next(iter(inspect.signature(function).parameters)) == "out"
+            if out_is_first:
+                function(out, *passed, **named)
             else:
-                function(*given, **named, out=out)
-            assert out.tolist()[: len(expected)] == expected, (function, given, named)
+                function(*passed, **named, out=out)
+            assert out.tolist()[: len(expected)] == expected, (function, passed, named)
             called.add(function.__name__)
         classes = {name for name in keyword.__all__ if name[0].isupper()}
         assert called == set(keyword.__all__) - classes

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from tests import typecheckers
@@ -31,28 +27,8 @@ def pyright_lines(
     generated: Path, folder: Path, *files: Path, package: str = "cute_kernels"
 ) -> tuple[set[tuple[str, int]], str]:
     """Check copies of files, or the package itself if there are none; pyright wants them in one folder."""
-    for file in files:
-        shutil.copy(file, folder)
-    settings = {
-        "include": ["." if files else os.path.relpath(generated / package, folder)],
-        "typeCheckingMode": "strict",
-        "extraPaths": [str(generated)],
-        # torch's and tvm_ffi's own annotations are partial; what is checked here are ours.
-        "reportUnknownMemberType": "none",
-    }
-    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "pyright", "--outputjson", "--project", str(folder)]
-    done = subprocess.run(
-        [*command, "--pythonpath", sys.executable], check=False, capture_output=True, text=True, timeout=600
-    )
-    report = json.loads(done.stdout)
-    analysed = len(files) or len(list((generated / package).rglob("*.pyi")))
-    assert report["summary"]["filesAnalyzed"] >= analysed > 0, done.stdout
-    return {
-        (Path(d["file"]).name, d["range"]["start"]["line"] + 1)
-        for d in report["generalDiagnostics"]
-        if d["severity"] == "error"
-    }, done.stdout
+    copies = [Path(shutil.copy(file, folder)) for file in files]
+    return typecheckers.pyright(generated, folder, *(copies or [generated / package]))
 
 
 def test_mypy_strict_accepts_the_package(generated: Path) -> None:
