@@ -18,7 +18,7 @@ from cutlass.cute.runtime import (
 )
 
 from stubgen.arguments import Dim, PointerArg, StreamArg, StridedArg, TensorArg
-from stubgen.compiler import checks, compile_options, dsl, exported_functions, limits
+from stubgen.compiler import author_classes, checks, compile_options, dsl, exported_functions, limits
 from stubgen.compiler.findings import Finding, RefusedError, finding
 from stubgen.compiler.plain_values import plain_number
 from stubgen.declare import Call
@@ -184,6 +184,8 @@ class _Builder:
                 return _value_of_type(value, annotation)
             case _ if plain_number(value) is not None:
                 return _number(value, annotation)
+            case _ if author_classes.is_record(value) and author_classes.misfit(value):
+                return value  # what it cannot be made of again is refused with its place
             case tuple() | list():
                 return self._sequence(value, annotation)
             case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):

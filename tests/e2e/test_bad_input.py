@@ -169,7 +169,7 @@ sg.export(add, v, v, bias=1, name="a2")  #! CS210 the arguments do not fit (a, b
 sg.export(add, v, a=v, name="a3")  #! CS210 the arguments do not fit (a, b, offset=1.0): multiple values
 sg.export(add, v, name="a4")  #! CS210 no argument is given for b of (a, b, offset=1.0)
 sg.export(add, name="a5")  #! CS210 no argument is given for a, b of (a, b, offset=1.0)
-sg.export(add, v, v, name="a6", options=3)  #! CS210 options=3 is no string
+sg.export(add, v, v, name="a6", options=3)  #! CS246 a6 has options=3: it is no text
 """
 
 ARGUMENTS = """
@@ -260,9 +260,33 @@ def exits(dtype):
     raise SystemExit(0)  #! CS215 exits__float32 cannot be built: SystemExit: 0
 
 
-@sg.family(dtype=[f32, cutlass.Float64])  #! CS216 the family forgets leaves out every combination
+@sg.family(dtype=[f32, cutlass.Float64])  #! CS216 forgets leaves out every combination: its function makes a kernel, and does not return it
 def forgets(dtype):
     sg.kernel(add, v, v)
+
+
+@sg.family(dtype=[f32])  #! CS216 the family leaves_out leaves out every combination
+def leaves_out(dtype):
+    return None
+
+
+@sg.family(dtype=[f32, cutlass.Float64])  #! CS210 its function calls stubgen.export, which returns nothing; return
+def exports(dtype):
+    return sg.export(add, v, v)
+
+
+@sg.family(dtype=[f32])  #! CS210 the family's function returns a tuple; it must return
+def returns_a_tuple(dtype):
+    return add, v, v
+
+
+made = sg.kernel(add, v, v)
+sg.kernel(add, v, v)  #! CS210 stubgen.kernel: it declares nothing by itself; write stubgen.export(...)
+
+
+@sg.family(dtype=[f32])
+def returns_what_was_made(dtype):
+    return made
 
 
 @sg.family(size=[4, 8])  #! CS210 argument 'a': -4 is no extent  #! CS210 argument 'a'
@@ -287,6 +311,8 @@ AT_IMPORT = {
     "axis_label": "sg.family(x={3: 4})(add)  #! CS210 3 is no label",
     "axis_unknown": "sg.family(x=[3])(lambda y: None)  #! CS210 does not take the axes of its family (x)",
     "family_uncalled": "@sg.family  #! CS210 plain is no name; write @stubgen.family(axis\ndef plain(x): ...",
+    "family_yields": "@sg.family(x=[1])  #! CS210 plain does not return when it is called\ndef plain(x): yield",
+    "family_waits": "@sg.family(x=[1])  #! CS210 plain does not return when\nasync def plain(x): ...",
     "raises": "raise RuntimeError('two\\nlines')  #! CS204 raised RuntimeError: two lines while it was",
     "exits": "raise SystemExit(0)  #! CS204 raised SystemExit: 0",
     "missing": "import nowhere_to_be_found  #! CS204 raised ModuleNotFoundError: No module named",
@@ -403,7 +429,7 @@ sg.export(exits, v)
 sg.export(asserts, v)
 sg.export(indexes_twice, v)  #! CS301 expects coordinate to be weakly congruent to the layout
 sg.export(add, 3, v, name="no_tensor")  #! CS301 expects argument #1 (a) to be
-sg.export(add, v, v, name="odd_options", options="--odd")  #! CS301 options string is malformed
+sg.export(add, v, v, name="odd_options", options="--odd")  #! CS246 unrecognized arguments: --odd
 sg.export(add, v, v, name="good")
 """
 

@@ -19,12 +19,16 @@ from typing import Any
 from tests.conftest import run_stubgen
 
 HEADER = """\
+import collections
 import dataclasses
+import decimal
 import enum
 import functools
 from typing import Any, NamedTuple, Optional, Tuple, Type
 
 import cutlass
+import numpy as np
+import torch
 from cuda.bindings.driver import CUstream
 from cutlass import cute
 
@@ -168,7 +172,7 @@ sg.export(two, v, object(), name="v4")  #! CS229 x is an object
 sg.export(two, v, len, name="v5")  #! CS229 x is len
 sg.export(two, v, Colour.RED, name="v6")  #! CS229 x is a Colour
 sg.export(text, v, name="v7")  #! CS229 mode mode of v7 is 'fast'
-sg.export(kind, v, f32, name="v8")  #! CS229 dtype is Float32, which no compiled function can be called with
+sg.export(kind, v, f32, name="v8")  #! CS229 dtype dtype of v8 is the type Float32, which no compiled function can be called with
 sg.export(two, v, 2**70, name="v9")  #! CS229 x give one that fits into 64 bits
 sg.export(scaled, v, "x", name="w1")  #! CS230 s s of w1 is 'x', but annotated Float32; give the type Float32
 sg.export(scaled, v, i64, name="w2")  #! CS230 s is a Int64, but annotated Float32
@@ -184,7 +188,224 @@ sg.export(one, sg.tensor(cutlass.Int128, n), name="y2")  #! CS232 x choose anoth
 sg.export(one, sg.tensor(cutlass.Float8E4M3B11FNUZ, n), name="y3")  #! CS232 x is a tensor of Float8E4M3B11FNUZ
 """
 
+CLASSES = """
+@dataclasses.dataclass
+class Computed:
+    a: cute.Tensor
+    k: f32 = dataclasses.field(init=False, default=1.0)
+
+
+@dataclasses.dataclass
+class Late:
+    a: cute.Tensor
+
+    def __post_init__(self):
+        self.b = self.a
+
+
+@dataclasses.dataclass
+class Initial:
+    a: cute.Tensor
+    k: dataclasses.InitVar[int] = 3
+
+    def __post_init__(self, k):
+        pass
+
+
+@dataclasses.dataclass
+class Backwards:
+    a: cute.Tensor
+    b: cute.Tensor
+
+    def __init__(self, b, a):
+        self.a, self.b = a, b
+
+
+@dataclasses.dataclass(init=False)
+class Unwritten:
+    a: cute.Tensor
+
+
+@dataclasses.dataclass
+class Built:
+    a: cute.Tensor
+
+    def __new__(cls, a):
+        return super().__new__(cls)
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    a: cute.Tensor
+
+
+@dataclasses.dataclass
+class Simple:
+    a: cute.Tensor
+
+
+class Swapped(NamedTuple("Swapped", [("a", Any), ("b", Any)])):
+    def __new__(cls, b, a):
+        return super().__new__(cls, a, b)
+
+
+class Holding(NamedTuple):
+    inner: Any
+
+
+Plain = collections.namedtuple("Plain", ["a", "b"])
+
+
+@cute.jit
+def plain_pair(p: Plain):
+    pass
+
+
+grown = Simple(v)
+grown.extra = v
+unwritten = Unwritten()
+unwritten.a = v
+
+sg.export(one, Computed(v), name="k1")  #! CS245 x x of k1 is a Computed, a dataclass whose field k has init=False; let callers give it
+sg.export(one, Late(v), name="k2")  #! CS245 x x of k2 is a Late, a dataclass with __post_init__; do in a function, or in the kernel
+sg.export(one, Initial(v), name="k3")  #! CS245 x is a Initial, a dataclass with the InitVar k; make it a field
+sg.export(one, Backwards(v, v), name="k4")  #! CS245 x is a Backwards, a dataclass with its own __init__; let dataclasses write
+sg.export(one, unwritten, name="k5")  #! CS245 x is a Unwritten, a dataclass with its own __init__
+sg.export(one, Built(v), name="k6")  #! CS245 x is a Built, a dataclass with its own __new__
+sg.export(one, Slotted(v), name="k7")  #! CS245 x a dataclass with slots, which the DSL cannot read; take slots=True away
+sg.export(one, grown, name="k8")  #! CS245 x a dataclass whose object has extra, which is no field
+sg.export(one, Swapped(v, v), name="k9")  #! CS245 x is a Swapped, a NamedTuple with its own __new__
+sg.export(one, (v, [Slotted(v)]), name="l1")  #! CS245 x x[1][0] of l1 is a Slotted
+sg.export(one, Simple(Late(v)), name="l2")  #! CS245 x x.a of l2 is a Late
+sg.export(one, Holding(Swapped(v, v)), name="l3")  #! CS245 x x.inner of l3 is a Swapped
+sg.export(plain_pair, Plain(v, v))  #! CS247 p p of plain_pair is annotated Plain, a NamedTuple whose field a has no type
+"""
+
+HELPERS = """
+@cute.jit
+def streamed(a: cute.Tensor, stream: CUstream):
+    pass
+
+
+@cute.jit
+def number(a: cute.Tensor, s: f32):
+    pass
+
+
+sg.export(streamed, g, sg.env_stream, name="h1")  #! CS229 stream stream of h1 is the function stubgen.env_stream, which no compiled function can be called with; call it: stubgen.env_stream()
+sg.export(streamed, g, sg.stream, name="h2")  #! CS229 stream call it: stubgen.stream()
+sg.export(streamed, g, CUstream, name="h3")  #! CS229 stream describe the stream: stubgen.env_stream(), or stubgen.stream()
+sg.export(two, sg.tensor, 1, name="h4")  #! CS229 a a of h4 is the function stubgen.tensor
+sg.export(two, v, (sg.dim, 1), name="h5")  #! CS229 x x[0] of h5 is the function stubgen.dim, which no compiled function can be called with; call it: stubgen.dim("n")
+sg.export(number, v, sg.pointer, name="h6")  #! CS229 s is the function stubgen.pointer
+sg.export(two, np.zeros(3), 1, name="h7")  #! CS229 a is an array that exists, of numpy.ndarray, which no compiled function can be called with; describe the arrays that callers pass: stubgen.tensor(
+sg.export(two, v, torch.zeros(3), name="h8")  #! CS229 x is an array that exists, of torch.Tensor
+sg.export(two, cute.Tensor, 1, name="h9")  #! CS229 a is the type cutlass.cute.typing.Tensor, which no compiled function can be called with; describe the tensor: stubgen.tensor(
+sg.export(two, v, cute.Pointer, name="i1")  #! CS229 x describe the pointer: stubgen.pointer(cutlass.Float32)
+sg.export(two, v, np.float32, name="i2")  #! CS229 x is the type numpy.float32, which no compiled function can be called with; give cutlass.Float32
+sg.export(two, v, torch.bfloat16, name="i3")  #! CS229 x give cutlass.BFloat16
+sg.export(number, v, np.float32, name="i4")  #! CS230 s is the type numpy.float32, but annotated Float32; give the type Float32
+sg.export(number, v, int, name="i5")  #! CS230 s is a Int32, but annotated Float32
+sg.export(two, v, decimal.Decimal(1), name="i6")  #! CS229 x is a Decimal, which no compiled function can be called with; give an int, a float
+sg.export(two, v, 1j, name="i7")  #! CS229 x is a complex
+sg.export(two, sg.tensor(f32, sg.dim), 1, name="i8")  #! CS210 a dim is no extent; give an integer or stubgen.dim
+"""
+
+OPTIONS = """
+sg.export(two, v, 1, options="--gpu-arch sm_100a", name="o1")  #! CS246 - o1 has options='--gpu-arch sm_100a': it chooses the architecture, which the package does; name architectures with archs =
+sg.export(two, v, 1, options="--opt-level 2 --gpu-arch=sm_90a", name="o2")  #! CS246 - it chooses the architecture
+sg.export(two, v, 1, options="--host-target linux-aarch64", name="o3")  #! CS246 - set host = "aarch64" in [tool.cute-stubgen]
+sg.export(two, v, 1, options="--nonsense", name="o4")  #! CS246 - unrecognized arguments: --nonsense; write options as cute.compile takes them
+sg.export(two, v, 1, options="opt-level=2", name="o5")  #! CS246 - unrecognized arguments: opt-level=2
+sg.export(two, v, 1, options="--opt-level 9", name="o6")  #! CS246 - the level is none of 0, 1, 2 and 3; write "--opt-level 2"
+sg.export(two, v, 1, options="--opt-level", name="o7")  #! CS246 - the level is none of
+sg.export(two, v, 1, options="--opt-level x", name="o8")  #! CS246 - invalid int value: 'x'
+sg.export(two, v, 1, options="--ptxas-options '", name="o9")  #! CS246 - no closing quotation
+sg.export(two, v, 1, options=["--opt-level", "2"], name="p1")  #! CS246 - p1 has options=a list: it is no text; write it as text
+sg.export(two, v, 1, options=cute.OptLevel(2), name="p2")  #! CS246 - p2 has options=an OptLevel: it is no text
+sg.export(two, v, 1, options=None, name="p3")  #! CS246 - p3 has options=None
+sg.export(cute.compile[cute.OptLevel(2)], v, 1, name="p4")  #! CS233 - the function is cute.compile; give the function itself, and options as text
+"""
+
 FUNCTIONS = """
+def wrapping(function):
+    @functools.wraps(function)
+    def wrapper(*arguments, **named):
+        return function(*arguments, **named)
+
+    return wrapper
+
+
+@wrapping
+@cute.jit
+def wrapped(a: cute.Tensor):
+    pass
+
+
+@cute.jit
+@wrapping
+def wrapped_inside(a: cute.Tensor):
+    pass
+
+
+@cute.jit
+def generator(a: cute.Tensor):
+    yield a
+
+
+@cute.jit
+async def asynchronous(a: cute.Tensor):
+    pass
+
+
+@cute.jit
+async def both_at_once(a: cute.Tensor):
+    yield a
+
+
+class Calls:
+    @cute.jit
+    def __call__(self, a: cute.Tensor):
+        pass
+
+    @cute.jit
+    def run(self, a: cute.Tensor):
+        pass
+
+    @wrapping
+    @cute.jit
+    def wrapped(self, a: cute.Tensor):
+        pass
+
+    @cute.jit
+    def generates(self, a: cute.Tensor):
+        yield a
+
+
+class WrappedCall:
+    @wrapping
+    @cute.jit
+    def __call__(self, a: cute.Tensor):
+        pass
+
+
+sg.export(wrapped, v, name="u1")  #! CS233 - wrapped is wrapped by another decorator, which the DSL would leave out; export the function without it
+sg.export(wrapped_inside, v, name="u2")  #! CS233 - wrapped_inside is wrapped by another decorator
+sg.export(Calls().wrapped, v, name="u3")  #! CS233 - Calls.wrapped is wrapped by another decorator
+sg.export(WrappedCall(), v, name="u4")  #! CS233 - an object of WrappedCall is wrapped by another decorator
+sg.export(functools.lru_cache(two), v, v, name="u5")  #! CS233 - two is wrapped by another decorator
+sg.export(generator, v, name="u6")  #! CS233 - generator is a generator; write it as a function that does all when called
+sg.export(Calls().generates, v, name="u7")  #! CS233 - Calls.generates is a generator
+sg.export(asynchronous, v, name="u8")  #! CS233 - asynchronous is an async function
+sg.export(both_at_once, v, name="u9")  #! CS233 - both_at_once is an asynchronous generator
+sg.export(Calls.run, v, name="x1")  #! CS233 - Calls.run is a method, and no object is given for it; export it of an object: sg.export(Calls(...).run, ...)
+sg.export(Calls.run, a=v, name="x2")  #! CS233 - Calls.run is a method, and no object is given
+sg.export(Calls.__call__, v, name="x3")  #! CS233 - export it of an object: sg.export(Calls(...), ...)
+sg.export("two", v, name="x4")  #! CS233 - x4 cannot be compiled: 'two' is a string; give the function itself, without quotes
+sg.export("two", v)  #! CS233 - this export cannot be compiled: 'two' is a string
+sg.export(3, v)  #! CS233 - this export cannot be compiled: an object of int is no @cute.jit function
+
+
 class Methods:
     @classmethod
     @cute.jit
@@ -349,6 +570,9 @@ def test_every_internal_error_is_diagnosed_before_compiling(tmp_path: Path) -> N
         "streams": STREAMS,
         "containers": CONTAINERS,
         "values": VALUES,
+        "classes": CLASSES,
+        "helpers": HELPERS,
+        "options": OPTIONS,
         "functions": FUNCTIONS,
         "called": CALLED,
     }
