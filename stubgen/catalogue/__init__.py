@@ -7,6 +7,7 @@ are.
 from __future__ import annotations
 
 import re
+import textwrap
 
 from stubgen.catalogue import building, configuration, declarations, output
 from stubgen.catalogue.entry import Entry
@@ -23,8 +24,8 @@ CATALOGUE: dict[str, Entry] = {
 def explained(code: str) -> str:
     """Give all that there is to say about a code."""
     entry = CATALOGUE[code]
-    parts = [f"{code}: {as_words(entry.message)}", f"What to do: {as_words(entry.remedy)}", entry.why]
-    return "\n\n".join(filter(None, parts))
+    message, remedy = as_words(entry.message), as_words(entry.remedy)
+    return "\n\n".join(filter(None, (f"{code}: {message}", f"What to do: {remedy}", _filled(entry.why))))
 
 
 def as_markdown() -> str:
@@ -37,7 +38,7 @@ def as_markdown() -> str:
                     f"## {code}",
                     f"`{as_words(entry.message)}`",
                     f"**What to do:** {as_words(entry.remedy)}.",
-                    entry.why,
+                    _filled(entry.why),
                 ),
             )
         )
@@ -46,12 +47,20 @@ def as_markdown() -> str:
     return "\n\n".join((_MARKDOWN_HEAD, *sections)) + "\n"
 
 
+def _filled(text: str) -> str:
+    """Break the paragraphs of a text into lines anew; what is indented, such as code, stays as it is."""
+    return "\n\n".join(
+        paragraph if paragraph.startswith("    ") else textwrap.fill(paragraph, 110, break_on_hyphens=False)
+        for paragraph in text.split("\n\n")
+    )
+
+
 def as_words(template: str) -> str:
     """Show the placeholders of a text as words in capitals: ``KERNEL does not compile: REASON``.
 
-    ``{hint}``, which is often empty and brings its own punctuation, is left out.
+    ``{hint}`` and ``{remark}``, which are often empty and bring their own punctuation, are left out.
     """
-    template = template.replace("{hint}", "")
+    template = re.sub(r"\{(hint|remark)\}", "", template)
     return re.sub(r"\{(\w+)(?:![rs])?\}", lambda match: match[1].upper(), template)
 
 

@@ -16,7 +16,7 @@ A `@cute.jit` function alone says not what it is to be compiled for. Declare tha
     sg.export(add, a=sg.tensor(cutlass.Float32, sg.dim("n")), stream=sg.env_stream())""",
     ),
     "CS202": Entry(
-        "{path} does not exist{where}",
+        "{path} does not exist{remark}",
         "name a kernel module or a folder of them",
         "Paths in the configuration are relative to the project's folder, those on the command line to the "
         "folder that the command runs in.",

@@ -118,7 +118,7 @@ def _reached_from(given: Path, project: Path) -> list[tuple[str, Path]]:
     if given.exists():
         return [(given.stem, given)]
     where = f" in {project}" if given.is_relative_to(project) else ""
-    raise StubgenError(problem("CS202", path=shown(given, project), where=where))
+    raise StubgenError(problem("CS202", path=shown(given, project), remark=where))
 
 
 def _public_name(path: Path, folder: Path) -> str:

@@ -260,7 +260,7 @@ def exits(dtype):
     raise SystemExit(0)  #! CS215 exits__float32 cannot be built: SystemExit: 0
 
 
-@sg.family(dtype=[f32, cutlass.Float64])  #! CS216 forgets leaves out every combination: its function makes a kernel, and does not return it
+@sg.family(dtype=[f32, cutlass.Float64])  #! CS216 forgets leaves out every combination: its function makes
 def forgets(dtype):
     sg.kernel(add, v, v)
 
@@ -270,7 +270,7 @@ def leaves_out(dtype):
     return None
 
 
-@sg.family(dtype=[f32, cutlass.Float64])  #! CS210 its function calls stubgen.export, which returns nothing; return
+@sg.family(dtype=[f32, cutlass.Float64])  #! CS210 calls stubgen.export, which returns nothing; return
 def exports(dtype):
     return sg.export(add, v, v)
 
@@ -311,7 +311,7 @@ AT_IMPORT = {
     "axis_label": "sg.family(x={3: 4})(add)  #! CS210 3 is no label",
     "axis_unknown": "sg.family(x=[3])(lambda y: None)  #! CS210 does not take the axes of its family (x)",
     "family_uncalled": "@sg.family  #! CS210 plain is no name; write @stubgen.family(axis\ndef plain(x): ...",
-    "family_yields": "@sg.family(x=[1])  #! CS210 plain does not return when it is called\ndef plain(x): yield",
+    "family_yields": "@sg.family(x=[1])  #! CS210 plain does not return when\ndef plain(x): yield",
     "family_waits": "@sg.family(x=[1])  #! CS210 plain does not return when\nasync def plain(x): ...",
     "raises": "raise RuntimeError('two\\nlines')  #! CS204 raised RuntimeError: two lines while it was",
     "exits": "raise SystemExit(0)  #! CS204 raised SystemExit: 0",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 import string
 
@@ -29,7 +30,7 @@ def test_explanations_show_placeholders_as_words(code: str) -> None:
     assert not re.search(r"\{\w*(![rs])?\}", text)
     for template in (entry.message, entry.remedy):
         for _, name, _, _ in string.Formatter().parse(template):
-            assert name in (None, "hint") or name.upper() in text
+            assert name in (None, "hint", "remark") or name.upper() in text
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -38,3 +39,19 @@ def test_texts_are_sentences_without_full_stops(code: str) -> None:
     assert not entry.message.endswith((".", ";"))
     assert not entry.remedy.endswith((".", ";"))
     assert not entry.why.endswith("\n")
+
+
+def test_prose_is_filled_and_code_is_left_alone() -> None:
+    for paragraph in catalogue.as_markdown().split("\n\n"):
+        lines = paragraph.splitlines()
+        for line, following in itertools.pairwise(lines):
+            first = following.partition(" ")[0]
+            if not line.startswith(("    ", "`", "**", "<!--")):
+                assert len(line) <= 110 < len(f"{line} {first}"), paragraph
+    assert '    def f(x: cute.Tensor, mode: str = "fast"): ...     ' in catalogue.explained("CS229")
+
+
+def test_what_is_often_empty_is_no_word_in_capitals() -> None:
+    assert catalogue.as_words("no kernels found in {folder}{remark}") == "no kernels found in FOLDER"
+    assert catalogue.as_words("{path} does not exist{hint}") == "PATH does not exist"
+    assert catalogue.as_words("{where} of {kernel} is {value!r}") == "WHERE of KERNEL is VALUE"
