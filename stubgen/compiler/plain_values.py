@@ -15,8 +15,8 @@ from stubgen.text import storable
 
 def plain_number(value: Any) -> bool | int | float | None:
     """Return a number of Python's own for a number of any library's, or of an enumeration; else ``None``."""
-    if isinstance(value, bool):
-        return value
+    if isinstance(value, bool | type):
+        return value if isinstance(value, bool) else None
     if isinstance(value, numbers.Integral):
         return operator.index(value)
     if isinstance(value, numbers.Real):

@@ -175,12 +175,6 @@ def test_dims(arg: Dim, expected: list[str]) -> None:
     assert found(checks.dim, arg) == tuple(expected)
 
 
-def test_options() -> None:
-    assert found(checks.options, "") == found(checks.options, "--opt-level 2") == ()
-    assert found(checks.options, 3) == ("options=3 is no string",)
-    assert found(checks.options, None) == ("options=None is no string",)
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Effects
 

@@ -20,7 +20,7 @@ from cuda.bindings.driver import CUstream
 from cutlass import cute
 from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream, make_ptr
 
-from stubgen.compiler import limits
+from stubgen.compiler import limits, wording
 
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]
@@ -131,7 +131,7 @@ def test_nothing_is_found_in_what_compiles(value: Any) -> None:
         *((tuple[I64, I32], (N64, N)), (tuple[F32, F32], (None, 1)), (list, [HOST]), (CUstream, ENV)),
         *((Optional[CUstream], None), (CUstream, STREAM)),
     ],
-    ids=str,
+    ids=lambda value: str(value).partition(" at 0x")[0],
 )
 def test_nothing_is_found_in_what_fits_its_annotation(annotation: Any, value: Any) -> None:
     def beside(x, gpu): ...
@@ -163,8 +163,8 @@ def shape(reason: str, instead: str = RUN_TIME, where: str = "x") -> tuple[str, 
         (object(), missing("an object")),
         (_Private(), missing("a Private")),
         (Colour.RED, missing("a Colour")),
-        (Colour, missing("Colour")),
-        (F32, missing("Float32")),
+        (Colour, missing(f"the type {__name__}.Colour")),
+        (F32, missing("the type Float32")),
         (len, missing("len")),
         ({}, missing("a dict", FIELDS)),
         ({1}, missing("a set", FIELDS)),
@@ -287,7 +287,7 @@ def test_every_wrong_item_is_found_and_only_the_outermost_reason() -> None:
             },
         ),
     ],
-    ids=str,
+    ids=lambda value: str(value).partition(" at 0x")[0],
 )
 def test_values_that_their_annotation_does_not_fit(
     annotation: Any, value: Any, code: str, details: dict[str, object]
@@ -332,7 +332,7 @@ def two(a, stream): ...
         ),
         ({"a": GPU, "stream": (STREAM,)}, []),
     ],
-    ids=str,
+    ids=lambda value: str(value).partition(" at 0x")[0],
 )
 def test_streams_of_the_environment(values: dict[str, Any], expected: list[Any]) -> None:
     assert found(two, **values) == expected
@@ -409,4 +409,4 @@ def test_a_library_that_converts_arguments_itself_is_trusted(monkeypatch: pytest
     ],
 )
 def test_annotations_are_shown_without_modules(annotation: Any, text: str) -> None:
-    assert limits.shown_type(annotation) == text
+    assert wording.shown_type(annotation) == text
