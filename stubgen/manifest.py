@@ -71,7 +71,7 @@ def read(file: Path) -> Manifest | None:
 def is_inside(path: str) -> bool:
     """Tell whether a path, relative to the output folder, stays in it and is spelled in the only way."""
     pure = PurePosixPath(path)
-    return "\0" not in path and path == str(pure) and not pure.is_absolute() and ".." not in pure.parts
+    return "\0" not in path and path == str(pure) != "." and not pure.is_absolute() and ".." not in pure.parts
 
 
 def sha256(data: bytes) -> str:

@@ -48,7 +48,6 @@ from stubgen.elf_format import HEADER, SECTION
 from stubgen.model import Library, Place
 from stubgen.reuse import Reuse
 from stubgen.section import SECTION as SECTION_NAME
-from stubgen.section import to_section
 from stubgen.signatures import Argument, AuthorParameter
 from tests.fuzz.forgeries import MARK, damaged, forged
 
@@ -133,12 +132,9 @@ class Forger:
     def model(self, chosen: random.Random) -> str:
         """Try a library with a forged model: describe it, compare it, make a package of it."""
         packed = msgspec.msgpack.encode(forged(self._packed, chosen, str(self.root)))
-        magic = to_section(self._library).partition(b"\n")[0] + b"\n"
-        whole = magic + zlib.crc32(packed).to_bytes(4, "little") + packed
-        if chosen.random() < 0.1:
-            whole = damaged(whole, chosen)
+        whole = library_file(packed)
         file = self.inside / "libforged.so"
-        file.write_bytes(_elf(whole))
+        file.write_bytes(damaged(whole, chosen) if chosen.random() < 0.1 else whole)
         read = inspection.inspect(str(file))
         self._show(read)
         self._compare(inspection.find_library(str(file)))
@@ -308,6 +304,7 @@ class _Forged(NoCache):
         return self._data
 
 
+_MAGIC = b"cute-stubgen model 1\n"
 _KEY, _OTHER = cache.key("one"), cache.key("other")
 
 
@@ -322,6 +319,11 @@ def _answer(call: Callable[[], object]) -> str:
     except StubgenError as error:
         return "/".join(sorted({problem.code for problem in error.problems}))
     return "done"
+
+
+def library_file(model: bytes) -> bytes:
+    """Return a shared library that holds a packed model with the right checksum, and nothing else."""
+    return _elf(_MAGIC + zlib.crc32(model).to_bytes(4, "little") + model)
 
 
 def _elf(section: bytes) -> bytes:

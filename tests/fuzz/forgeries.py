@@ -90,7 +90,7 @@ def forged(data: bytes, chosen: random.Random, root: str) -> Any:
         places = [place for place in _places(changed, chosen) if place[1] != ""]
         container, key = chosen.choice(places) if places else (changed, "")
         chosen.choice(_CHANGES)(container, key, chosen, root)
-    return changed[""]
+    return changed.get("")
 
 
 def _places(data: Any, chosen: random.Random) -> list[tuple[Any, Any]]:
