@@ -7,6 +7,7 @@ import msgspec
 from stubgen import dispatch
 from stubgen.effects import Effects
 from stubgen.model import (
+    ChoiceValue,
     Default,
     Family,
     Kernel,
@@ -42,6 +43,8 @@ class VariantDescription(msgspec.Struct, frozen=True):
     key: str
     labels: dict[str, str]
     archs: tuple[str, ...]
+    values: dict[str, ChoiceValue] = {}
+    """By axis, what a caller passes to choose it, where the axis is a selector."""
 
 
 class FunctionDescription(msgspec.Struct, frozen=True):
@@ -100,7 +103,9 @@ def describe_function(function: Kernel | Family, module: Module) -> FunctionDesc
         parameters=tuple(map(_parameter, function.parameters)),
         archs=function.archs,
         variants=tuple(
-            VariantDescription(kernel.variant.key, dict(kernel.variant.labels), kernel.archs)
+            VariantDescription(
+                kernel.variant.key, dict(kernel.variant.labels), kernel.archs, dict(kernel.variant.values)
+            )
             for kernel in variants
             if kernel.variant
         ),

@@ -126,9 +126,9 @@ def test_a_gradient_that_nobody_declared_is_refused(module: ModuleType) -> None:
 
 def test_wrong_calls_say_what_is_wrong(module: ModuleType, run: Any) -> None:
     x = vector(1, 2)
-    with pytest.raises(Exception, match=r"Mismatched Tensor on argument #3 when calling: `axpby\("):
+    with pytest.raises(TypeError, match=r"cpu\.axpby has no variant for .*: y is float64\[2\], expected"):
         run(lambda x: module.axpby(1.0, x, 1.0, x.astype(jnp.float64)), x).block_until_ready()
-    with pytest.raises(Exception, match="No variant accepts"):
+    with pytest.raises(TypeError, match=r"cpu\.activated has no variant for "):
         run(lambda x: module.activated(x, "tanh", None), x).block_until_ready()
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
         run(lambda x: module.axpby(1.0, x, 1.0), x)
@@ -139,3 +139,125 @@ def test_wrong_calls_say_what_is_wrong(module: ModuleType, run: Any) -> None:
 def test_what_jax_cannot_pass_is_left_out_and_named(module: ModuleType) -> None:
     assert not {"at_pointer", "of_pair"} & {*dir(module)}
     assert "at_pointer  p is a pointer\nof_pair     pair is a tuple\n" in str(module.__doc__)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Wrong calls, which are refused before anything runs
+
+WRONG = {
+    "sizes that differ": (
+        lambda m, x: m.axpby(2.0, x, 3.0, jnp.ones(4, x.dtype)),
+        r"cpu\.axpby has no variant for \(alpha: 2\.0, x: float32\[3\], .*\): y is float32\[4\], expected "
+        r"shape \(n = 3,\)",
+    ),
+    "dtypes that differ": (
+        lambda m, x: m.cumulate(x, jnp.ones(3, jnp.int32)),
+        r"cpu\.cumulate: total is int32\[3\], expected float32",
+    ),
+    "a dtype that no variant has": (
+        lambda m, x: m.axpby(2.0, x.astype(jnp.int32), 3.0, x.astype(jnp.int32)),
+        r"x is int32\[3\], expected float32 \| float64, shape \(n,\), CPU",
+    ),
+    "rank": (lambda m, x: m.scale(x[None], 2.0), r"x is float32\[1, 3\], expected shape \(n,\)"),
+    "too few dimensions": (
+        lambda m, x: m.row_sums(x),
+        r"x is float32\[3\], expected float32 \| float64, shape \(rows, 3\), CPU",
+    ),
+    "fixed size": (lambda m, x: m.twos(jnp.ones((2, 4), jnp.float32)), r"expected shape \(rows = 2, 3\)"),
+    "choice": (
+        lambda m, x: m.activated(x, "nonsense", None),
+        'kind is \'nonsense\', expected "identity", "relu" or "negate"',
+    ),
+    "choice of a number": (lambda m, x: m.product(x, x, 7), r"power is 7, expected 1 or 2"),
+    "dtype of an output": (
+        lambda m, x: m.row_sums(x[None], out_dtype=jnp.int32),
+        r"out is int32\[1\], expected float32 \| float64, shape \(rows,\), CPU",
+    ),
+    "no array": (lambda m, x: m.scale(None, 2.0), r"x is None, expected an array"),
+    "a list": (lambda m, x: m.scale([1.0], 2.0), r"cpu\.scale: x is list, expected an array"),
+    "a word for a number": (lambda m, x: m.scale(x, "two"), r"factor is 'two', expected float32"),
+    "an array for a number": (
+        lambda m, x: m.scale(x, np.ones(2)),
+        r"factor is an array of shape \(2,\), expected one value",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("how", ["eager", "eval_shape", "lower"])
+def test_what_no_variant_takes_is_refused_while_it_is_traced(module: ModuleType, what: str, how: str) -> None:
+    call, message = WRONG[what]
+    x = vector(1, 2, 3)
+    ways: dict[str, Callable[[], Any]] = {
+        "eager": lambda: call(module, x),
+        "eval_shape": lambda: jax.eval_shape(lambda x: call(module, x), x),
+        "lower": lambda: jax.jit(lambda x: call(module, x)).lower(x),
+    }
+    with pytest.raises(TypeError, match=rf"{message}(\n|$)"):  # JAX has more lines to add
+        ways[how]()
+
+
+def test_integers_out_of_range_are_refused_while_traced(module: ModuleType) -> None:
+    with pytest.raises(TypeError, match=r"cpu\.fill: count is \d+, out of the range of int64"):
+        jax.eval_shape(lambda x: module.fill(x, True, 2**63, 0.5), jnp.zeros(3, jnp.float64))
+
+
+def test_arrays_are_canonicalised_before_their_dtype_is_taken(module: ModuleType) -> None:
+    with jax.enable_x64(False):
+        x = np.array([1.0, 2.0])
+        made = module.axpby(2.0, x, 3.0, x)
+        assert (made.dtype, made.tolist()) == (jnp.float32, [5.0, 10.0])
+        assert module.activated(x, "negate", None).tolist() == [-1.0, -2.0]
+        assert x.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "two", [np.float32(2), jnp.float32(2), np.array(2.0), jnp.array(2), jnp.bfloat16(2)], ids=repr
+)
+def test_numbers_may_be_arrays_of_one_value(module: ModuleType, two: Any) -> None:
+    assert module.scale(vector(1, 3), two).tolist() == [2.0, 6.0]
+    assert jax.jit(lambda x: module.scale(x, two))(vector(1, 3)).tolist() == [2.0, 6.0]
+
+
+def test_a_function_for_the_gpu_says_so_on_the_cpu(module: ModuleType) -> None:
+    """As it would be declared if the kernel were one for the GPU."""
+
+    def scale(x: Any, factor: float) -> Any:
+        return ()
+
+    scale.__annotations__ = {"x": "Array", "factor": "float", "return": "Array"}
+    declared = module._runtime.function("cpu.scale", (0, 1), "gpu", changes=("x",))(scale)
+    with pytest.raises(ValueError, match=r"^cpu\.scale: x is on the CPU, expected on the GPU"):
+        declared(vector(1, 2), 2.0)
+    with pytest.raises(Exception, match=r"cpu\.scale is compiled for the GPU, and is run on the CPU"):
+        jax.jit(lambda x: declared(x, 2.0))(vector(1, 2)).block_until_ready()
+
+
+@pytest.mark.parametrize("missing", ["jax", "jax_tvm_ffi"])
+def test_what_is_missing_is_named_with_the_pip_command(run_apart: Callable[[str], str], missing: str) -> None:
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+try:
+    import framed.jax
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    said = run_apart(code)
+    assert said.startswith(
+        "ImportError framed.jax needs JAX and jax-tvm-ffi, one of which cannot be imported ("
+    )
+    assert missing in said
+    assert said.endswith("): pip install 'jax>=0.7.2' 'jax-tvm-ffi>=0.1.3,<0.2'")
+
+
+def test_the_module_can_be_loaded_again(run_apart: Callable[[str], str]) -> None:
+    code = """
+import sys, jax.numpy as jnp
+for _ in range(3):
+    import framed.jax
+    print(framed.jax.scale(jnp.array([1.0, 2.0], jnp.float32), 3.0).tolist())
+    for name in [name for name in sys.modules if name.startswith("framed")]:
+        del sys.modules[name]
+"""
+    assert run_apart(code).splitlines() == ["[3.0, 6.0]"] * 3
