@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from tvm_ffi import libinfo
 from stubgen import identity, manifest
 from stubgen.model import Library
 from stubgen.render import linkage, render
-from tests.conftest import run_stubgen
+from tests.conftest import ROOT, run_stubgen
 from tests.cpp import builds
 
 TVM_FFI = Path(libinfo.find_libtvm_ffi())
@@ -428,3 +429,76 @@ def test_stubs_of_a_library_are_of_its_build(package: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     done = python(CALLS.replace("mixed", "again"), tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Generating again
+
+REIMPORT = """
+import shutil, subprocess, sys
+import numpy as np
+
+def call():
+    from mixed import ops
+    x, y, out = np.array([5], np.float32), np.array([1], np.float32), np.zeros(1, np.float32)
+    ops.subtract(x, y, out, 1.0)
+    return out.tolist()
+
+print(call())
+command = [sys.executable, "-m", "stubgen", "generate", "-C", sys.argv[1]]
+subprocess.run(command, check=True, capture_output=True)
+for name in [name for name in sys.modules if name.startswith("mixed")]:
+    del sys.modules[name]
+try:
+    print(call())
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_a_process_that_has_loaded_a_library_does_not_take_a_new_one(output: Path, tmp_path: Path) -> None:
+    """The system's loader would give the old one: it goes by the path."""
+    project = tmp_path / "project"
+    shutil.copytree(output.parent, project, symlinks=True)
+    library = project / "generated" / "mixed" / "lib" / "libmixed.so"
+    source = project / "kernels" / "ops.py"
+    source.write_text(builds.KERNELS.replace("x[i] - factor * y[i]", "y[i] - factor * x[i]"))
+    (tmp_path / "again.py").write_text(REIMPORT)
+    environment = {**os.environ, "PYTHONPATH": f"{project / 'generated'}{os.pathsep}{ROOT}"}
+    command = [sys.executable, str(tmp_path / "again.py"), str(project)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "[4.0]",
+        f"{library} was replaced after this process had loaded it: start Python again",
+    ]
+    fine = python(REIMPORT.partition("command =")[0], project / "generated")
+    assert fine.stdout == "[-4.0]\n", fine.stderr
+
+
+def test_sources_that_say_something_else_make_another_build(
+    output: Path, library: Library, tmp_path: Path
+) -> None:
+    """A kernel whose parameters have changed places, as its author changes it; and one with other words."""
+    project = tmp_path / "project"
+    shutil.copytree(output.parent, project, symlinks=True)
+    source, package = project / "kernels" / "ops.py", project / "generated" / "mixed"
+
+    def generated(text: str) -> str:
+        source.write_text(text)
+        done = run_stubgen("generate", "-C", project)
+        assert done.returncode == 0, done.stderr
+        return ids(package, library)[0]
+
+    words = builds.KERNELS.replace(
+        '"""out = x - factor * y."""', '"""Documented otherwise."""  # and a remark'
+    )
+    assert generated("\n" + words) == library.build_id
+    swapped = builds.KERNELS.replace(
+        "subtract(x: cute.Tensor, y: cute.Tensor, ", "subtract(y: cute.Tensor, x: cute.Tensor, "
+    )
+    own = generated(swapped)
+    assert own != library.build_id
+    shutil.copy(output / "mixed" / "lib" / "libmixed.so", package / "lib" / "libmixed.so")
+    done = python("import mixed.ops", project / "generated")
+    assert f"is of build {library.build_id}, and the Python files beside it are of build {own}" in done.stderr
