@@ -7,6 +7,7 @@ compiled function has to know.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias, TypeVar, cast
 
@@ -145,10 +146,22 @@ def integer_range(dtype: str) -> tuple[int | None, int | None] | None:
     Numbers of 64 bits are not checked: tvm-ffi has no others.
     """
     if dtype == "bool":
-        return (-128, 127)
+        return (0, 1)
     if dtype in {"int64", "uint64"}:
         return (None, None)
     return _INTEGER_RANGES.get(dtype)
+
+
+_FLOAT_LIMITS: dict[str, float] = {
+    "float16": 65520 - 2.0**-9,
+    "bfloat16": (2 - 2.0**-8) * 2.0**127 - 2.0**103,
+    "float32": (2 - 2.0**-24) * 2.0**127,
+}
+
+
+def float_limit(dtype: str) -> float:
+    """Return the least number that a float type turns into infinity; narrow types go by way of float32."""
+    return _FLOAT_LIMITS.get(dtype, math.inf)
 
 
 def admits(slot: Slot, value: object) -> bool:
@@ -190,7 +203,9 @@ def _admits_scalar(dtype: str, value: object) -> bool:
     if dtype in _INTEGER_RANGES:
         low, high = _INTEGER_RANGES[dtype]
         return isinstance(value, int) and low <= value <= high
-    return isinstance(value, int | float)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63 and abs(value) < float_limit(dtype)
+    return isinstance(value, float) and (not math.isfinite(value) or abs(value) < float_limit(dtype))
 
 
 def _admits_extent(extent: int | Symbol, value: object) -> bool:

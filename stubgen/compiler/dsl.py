@@ -34,6 +34,7 @@ from cutlass.runtime import _FakeStream
 from cutlass.utils import HardwareInfo
 from tvm_ffi.utils import kwargs_wrapper
 
+from stubgen.compiler import argument_checks
 from stubgen.compiler.device import DeviceAnswers
 from stubgen.compiler.errors import PROJECT
 
@@ -47,9 +48,7 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (converter, "_tvm_ffi_args_spec_converter"),
     (spec, "create_map_tensor_dtype_f4x2_to_f4_spec"),
     (CuTeDSL, "mangle_name"),
-    (FunctionBuilder, "decode_param_tensor"),
-    (FunctionBuilder, "load_dltensor_dtype_code"),
-    (FunctionBuilder, "check_condition"),
+    *argument_checks.REQUIRED,
     (dsl_cuda, "get_device_attribute"),
     (ir.Location, "file"),
     (HardwareInfo, "get_max_active_clusters"),
@@ -405,34 +404,6 @@ def keep_devices_of_packed_tensors() -> None:
         return packed
 
     spec.create_map_tensor_dtype_f4x2_to_f4_spec = create_map_tensor_dtype_f4x2_to_f4_spec
-
-
-def tell_signed_from_unsigned() -> None:
-    """Let compiled functions refuse tensors of integers with the other sign.
-
-    The DSL lets ``uint32`` pass for ``int32``, and a kernel that converts, compares, divides or shifts right
-    then computes something else.
-    """
-    decode = FunctionBuilder.decode_param_tensor
-    load = FunctionBuilder.load_dltensor_dtype_code
-
-    def load_dltensor_dtype_code(self: Any, dltensor: Any) -> Any:
-        self.last_dtype_code = load(self, dltensor)
-        return self.last_dtype_code
-
-    def decode_param_tensor(self: Any, block: Any, param: Any, args: Any, index: int, context: Any) -> Any:
-        block = decode(self, block, param, args, index, context)
-        code, expected = self.last_dtype_code, param.dtype
-        said = ["Mismatched Tensor ", *context.get(), self._fn_call_context, f", expected dtype={expected}"]
-        return self.check_condition(
-            block,
-            lambda: self.equal(code, self.i8(expected.type_code)),
-            "ValueError",
-            said,
-        )
-
-    FunctionBuilder.load_dltensor_dtype_code = load_dltensor_dtype_code
-    FunctionBuilder.decode_param_tensor = decode_param_tensor
 
 
 # ---------------------------------------------------------------------------------------------------------

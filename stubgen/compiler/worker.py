@@ -26,7 +26,15 @@ import msgspec
 from cutlass.base_dsl.tvm_ffi_builder import spec
 
 from stubgen import archs
-from stubgen.compiler import abi, arguments, author_classes, checks, dsl, exported_functions
+from stubgen.compiler import (
+    abi,
+    argument_checks,
+    arguments,
+    author_classes,
+    checks,
+    dsl,
+    exported_functions,
+)
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
 from stubgen.compiler.findings import Finding, RefusedError, finding
@@ -178,7 +186,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
         return unknown
     dsl.name_symbols_as_declared()
     dsl.keep_devices_of_packed_tensors()
-    dsl.tell_signed_from_unsigned()
+    argument_checks.add_checks()
     dsl.name_functions_in_ascii()
     dsl.shorten_paths(settings.project)
     set_target_arch(settings.arch)

@@ -110,7 +110,7 @@ class TestRelations:
             ),
             (tensor("float32", "n"), NoneSlot(), "disjoint"),
             (PointerSlot(), NoneSlot(), "superset"),
-            (ScalarSlot("int8"), ScalarSlot("bool"), "equal"),
+            (ScalarSlot("int8"), ScalarSlot("bool"), "superset"),
             (ScalarSlot("int8"), ScalarSlot("uint8"), "overlap"),
             (ScalarSlot("int32"), ScalarSlot("float32"), "subset"),
             (ScalarSlot("float16"), ScalarSlot("float64"), "equal"),
