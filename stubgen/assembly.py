@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stubgen import archive, dispatch, hostcode, link
@@ -11,7 +11,7 @@ from stubgen.compiler import pool
 from stubgen.diagnostics import problem, raise_if_any
 from stubgen.link import KernelIR
 from stubgen.model import Family, HostCode, Kernel, Library
-from stubgen.render import dispatcher, linkage, metadata
+from stubgen.render import dispatcher, linkage, metadata, refusals
 from stubgen.runtimes import Runtimes
 from stubgen.toolchain import HostTarget, Toolchain
 
@@ -57,14 +57,16 @@ def link_library(
     StubgenError
         As for :func:`stubgen.link.compile_objects` and :func:`stubgen.link.link_objects`.
     """
+    described = refusals.descriptions(library)
     sources = {
+        "refusals": refusals.refusals(),
         "register": linkage.registration(library),
         "build": linkage.identification(library),
         "metadata": metadata.metadata(library),
         "frameworks": linkage.for_frameworks(library),
     }
     objects = link.compile_objects(
-        kernels,
+        [replace(kernel, description=described[kernel.name]) for kernel in kernels],
         definitions=dispatcher.dispatcher(library),
         sources={name: text for name, text in sources.items() if text},
         toolchain=toolchain,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from stubgen import elf
+from stubgen import elf, host_ir
 from stubgen.commands import ToolError
 from stubgen.diagnostics import StubgenError, problem, raise_if_any
 from stubgen.render.templates import fill
@@ -49,12 +49,16 @@ class KernelIR:
         Whether it launches anything on a GPU.
     alias : str or None
         Another symbol for the same function.
+    description : str or None
+        What the function takes, for the C of :mod:`stubgen.render.refusals`, which has to be linked too.
+        Without it, the function's errors stay as the compiler made them.
     """
 
     name: str
     ir: Path
     has_device_code: bool = True
     alias: str | None = None
+    description: str | None = None
 
 
 @dataclass(frozen=True)
@@ -262,7 +266,7 @@ def compile_kernels(
 def _compile_kernel(kernel: KernelIR, toolchain: Toolchain, host: HostTarget, work: Path) -> Path:
     # The hyphen keeps a kernel called `companion` apart from the companion.
     obj = work / f"kernel-{kernel.name}.o"
-    toolchain.compile_ir(_with_alias(kernel, work), obj, host)
+    toolchain.compile_ir(_complete(kernel, work), obj, host)
     return obj
 
 
@@ -281,14 +285,18 @@ def _at_once(compilations: Sequence[Callable[[], Path]], jobs: int) -> list[Path
     return [outcome for outcome in outcomes if isinstance(outcome, Path)]
 
 
-def _with_alias(kernel: KernelIR, work: Path) -> Path:
-    """Give the kernel's IR, with the alias at its end if there is one: it has to be in the same object."""
-    if kernel.alias is None:
+def _complete(kernel: KernelIR, work: Path) -> Path:
+    """Return the file with the kernel's IR, and in it what is to be added."""
+    if kernel.alias is None and kernel.description is None:
         return kernel.ir
-    alias = f"\n@{kernel.alias} = alias i32 (ptr, ptr, i32, ptr), ptr @__tvm_ffi_{kernel.name}\n"
     copy = work / f"kernel-{kernel.name}.ll"
     try:
-        copy.write_bytes(kernel.ir.read_bytes() + alias.encode())
+        ir = kernel.ir.read_bytes()
+        if kernel.description is not None:
+            ir = host_ir.with_explained_errors(ir, kernel.name, kernel.description)
+        if kernel.alias is not None:
+            ir = host_ir.with_alias(ir, kernel.name, kernel.alias)
+        copy.write_bytes(ir)
     except OSError as error:
         raise StubgenError(problem("CS405", path=copy, reason=error.strerror)) from None
     return copy

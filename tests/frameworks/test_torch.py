@@ -118,9 +118,9 @@ def test_strings_and_absent_tensors_choose_a_variant(pure: ModuleType, kind: str
 
 def test_wrong_calls_say_what_is_wrong(native: ModuleType, pure: ModuleType) -> None:
     x, y, out = vectors(3)
-    with pytest.raises(ValueError, match=r"argument #4 when calling: `axpby\(.*expected dtype=float32"):
+    with pytest.raises(ValueError, match=r"out is Tensor\(.*, expected dtype float32 when calling: `axpby\("):
         native.axpby(2.0, x, 3.0, y, out.double())
-    with pytest.raises(ValueError, match=r"Mismatched y\.shape\[0\]"):
+    with pytest.raises(ValueError, match=r"y\.shape\[0\] is \d, but n is \d from x\.shape\[0\]"):
         pure.axpby(2.0, x, 3.0, y[:2])
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
         pure.axpby(2.0, x, 3.0)
@@ -240,7 +240,7 @@ def test_a_compiled_function_refuses_what_an_eager_one_refuses(pure: ModuleType)
     call = torch.compile(
         lambda x, y: pure.axpby(1.0, x, 1.0, y.double()), fullgraph=True, backend="aot_eager"
     )
-    with pytest.raises(ValueError, match="Mismatched Tensor on argument #3"):
+    with pytest.raises(ValueError, match=r"y is Tensor\(.* float64, CPU\), expected dtype float32 when"):
         call(x, y)
 
 

@@ -31,12 +31,16 @@ TAKEN = ("numpy", "masked numpy", "torch", "torch.nn.Parameter", "tvm_ffi", *Cap
 class MisfitError(Exception):
     """An argument that the function must not accept."""
 
+    path = ""
+    """Of the item below the argument, as an error names it: ``.scale``, ``[1][0]``."""
+
 
 class Oracle:
     """Looks at the arguments of one call, which share the sizes that have names."""
 
-    def __init__(self, memory: np.ndarray) -> None:
+    def __init__(self, memory: np.ndarray, *, by_keyword: bool) -> None:
         self.memory = memory
+        self.by_keyword = by_keyword
         self.sizes: dict[str, int] = {}
 
     def argument(self, slot: Slot, given: Given, value: Any) -> Any:
@@ -65,18 +69,31 @@ class Oracle:
                 self.require(value is None, "None")
                 return None
             case ConstantSlot():
-                self.require(value == slot.value, f"the constant {slot.value}")
+                kind = numbers.Integral if type(slot.value) is int else type(slot.value)
+                self.require(isinstance(value, kind) and value == slot.value, f"the constant {slot.value}")
                 return slot.value
             case ChoiceSlot(values=values):
                 return self.choice(values, value)
             case PointerSlot():
-                return self.pointer(slot, given)
+                return self.pointer(slot, given, value)
             case TupleSlot():
+                is_record = self.by_keyword and hasattr(value, "__dataclass_fields__")
+                self.require(is_record or isinstance(value, tuple | list), "a tuple")
                 items = given.items if isinstance(given, Tuple) else [given] * len(slot.items)
                 passed = given_values(value)
                 self.require(len(items) == len(passed) == len(slot.items), "length of tuple")
-                return [self.argument(*place) for place in zip(slot.items, items, passed, strict=True)]
+                return [
+                    self.item(f".{slot.fields[index]}" if slot.fields else f"[{index}]", *place)
+                    for index, place in enumerate(zip(slot.items, items, passed, strict=True))
+                ]
         raise NotImplementedError(slot)
+
+    def item(self, path: str, slot: Slot, given: Given, value: Any) -> Any:
+        try:
+            return self.argument(slot, given, value)
+        except MisfitError as misfit:
+            misfit.path = path + misfit.path
+            raise
 
     def require(self, condition: bool, what: str) -> None:
         if not condition:
@@ -85,6 +102,7 @@ class Oracle:
     def tensor(self, slot: TensorSlot, given: Given) -> np.ndarray:
         self.require(isinstance(given, Tensor), "a tensor")
         assert isinstance(given, Tensor)
+        self.require(given.maker != "capsule without memory" or 0 in given.shape, "memory")
         unusual = [
             *Capsule.RIGHT,
             *(m for m in ("numpy", "torch", "tvm_ffi", "masked numpy", "torch.nn.Parameter")),
@@ -100,17 +118,21 @@ class Oracle:
         if given.maker == "capsule without strides":
             strides = tuple(math.prod(given.shape[i + 1 :]) for i in range(len(strides)))
         for index, stride in enumerate(slot.strides or ()):
-            if given.shape[index] > 1:
+            if given.shape[index] != 1:
                 self.extent(stride, strides[index])
-        aligned = given.offset % (slot.alignment or 1) == 0
-        self.require(aligned or 0 in shape, "alignment")
+        aligned = given.offset % (slot.alignment or 1) == 0 or given.maker == "capsule without memory"
+        without_address = 0 in shape and given.maker in ("torch", "torch.nn.Parameter", "tvm_ffi")
+        self.require(aligned or without_address, "alignment")
         return Tensor(given.dtype, shape, strides, given.offset).view(self.memory)
 
-    def pointer(self, slot: PointerSlot, given: Given) -> np.ndarray:
+    def pointer(self, slot: PointerSlot, given: Given, value: Any) -> np.ndarray:
         if not isinstance(given, Pointer):
+            self.require(value is None, "an address")  # others are not drawn: nobody knows where they lead
             return np.zeros(0)
         if given.form == "tensor":
             self.require(given.tensor.maker in TAKEN, "device, lanes, or no permission to write")
+            without = given.tensor.maker == "capsule without memory" and 0 not in given.tensor.shape
+            self.require(not without, "memory")
             self.require(given.tensor.dtype == slot.dtype, "dtype")
             self.require(is_aligned(given, slot) or 0 in given.tensor.shape, "alignment")
         known = Tensor(slot.dtype or "uint8", (reachable(given),), (1,), given.tensor.offset)
@@ -118,11 +140,15 @@ class Oracle:
 
     def scalar(self, slot: ScalarSlot, value: Any) -> Any:
         if slot.dtype == "bool":
-            return bool(self.integer(value))
+            self.require(self.integer(value) in (0, 1), "a bool")
+            return bool(value)
         if slot.dtype.startswith(("float", "bfloat")):
             self.require(isinstance(value, numbers.Real), "a real number")
+            self.require(not isinstance(value, numbers.Integral) or -(2**63) <= value < 2**63, "64 bits")
             single = "float32" if slot.dtype == "bfloat16" else slot.dtype
-            return np.dtype(single).type(float(value))
+            found = np.dtype(single).type(float(value))
+            self.require(not np.isinf(found) or math.isinf(value), "range")
+            return found
         number = self.integer(value)
         low, high = integer_range(slot.dtype)
         if slot.dtype == "uint64" and -(2**63) <= number < 0:

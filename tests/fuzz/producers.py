@@ -47,7 +47,7 @@ class Capsule:
 
     RIGHT = (
         *("capsule", "capsule without strides", "capsule with an offset", "capsule of device 5"),
-        "capsule of negative extents",
+        *("capsule of negative extents", "capsule without memory"),
     )
     """These may fit; the others never do."""
     KINDS = (
@@ -73,7 +73,7 @@ class Capsule:
         )
         self._managed = _Managed(
             _DLTensor(
-                address - offset,
+                None if kind == "capsule without memory" else address - offset,
                 _Device(*self._device),
                 rank,
                 _DataType(_CODES.get(name, 2), bits, lanes),

@@ -20,7 +20,7 @@ import zlib
 from collections import Counter
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -99,25 +99,36 @@ class Package:
         try:
             result = function(*positional, **named)
         except REFUSALS as error:
-            return "refused", self.judge_refusal(call, error, [*positional, *named.values()], memory, before)
+            return "refused", self.judge_refusal(call, error, positional, named, memory, before)
         if result is not None:
             return "accepted", f"returned {result!r}"
-        values = dict(zip([p.name for p in call.kernel.parameters], positional, strict=False)) | named
+        values = values_by_name(call, positional, named)
         variants = self.functions[call.kernel.name]
         return "accepted", judge_result(call, variants, values, memory, before)
 
     def judge_refusal(
-        self, call: Call, error: Exception, values: list[Any], memory: np.ndarray, before: np.ndarray
+        self,
+        call: Call,
+        error: Exception,
+        positional: list[Any],
+        named: dict[str, Any],
+        memory: np.ndarray,
+        before: np.ndarray,
     ) -> str | None:
         shown = f"{type(error).__name__}: {error}"
         if not np.array_equal(memory, before):
             return f"wrote to memory, and then refused: {shown}"
         if not call.suspects and not call.malformed:
             return f"refused a right call: {shown}"
-        if not names_its_place(call, error) and not any(
-            is_refused_by_itself(value, error) for value in values
-        ):
-            return f"the error does not say where it is: {shown}"
+        if any(is_refused_by_itself(value, error) for value in [*positional, *named.values()]):
+            return None
+        if call.malformed or call.kernel.variant:
+            return None if names_its_place(call, error) else f"the error does not say where it is: {shown}"
+        misfit = fitting(call, call.kernel, values_by_name(call, positional, named), before)
+        if not isinstance(misfit, Misfit):
+            return f"refused what fits: {shown}"
+        if not re.match(rf"{re.escape(misfit.path)}(\.(shape|strides)\[\d+\]|\[\d+\])? is ", str(error)):
+            return f"the error is not about {misfit.path}, which does not fit: {shown}"
         return None
 
 
@@ -169,9 +180,9 @@ def judge_result(
     misfits = []
     for variant in variants:
         arguments = fitting(call, variant, values, before)
-        if isinstance(arguments, list):
+        if not isinstance(arguments, Misfit):
             break
-        misfits.append(arguments)
+        misfits.append(arguments.reason)
     else:
         return " / ".join(misfits)
     reference = REFERENCES.get(call.kernel.name)
@@ -187,20 +198,32 @@ def judge_result(
     return f"memory differs from the reference at bytes {wrong.tolist()}" if len(wrong) else None
 
 
-def fitting(call: Call, kernel: Kernel, values: dict[str, Any], before: np.ndarray) -> list[Any] | str:
-    """Give what the reference gets, or what does not fit."""
-    oracle = Oracle(before)
+class Misfit(NamedTuple):
+    """What does not fit."""
+
+    path: str
+    """Of the parameter, or an item of it, as an error names it."""
+    reason: str
+
+
+def fitting(call: Call, kernel: Kernel, values: dict[str, Any], before: np.ndarray) -> list[Any] | Misfit:
+    """Give what the reference gets, or the first thing that does not fit."""
+    oracle = Oracle(before, by_keyword=call.by_keyword)
     arguments = []
-    try:
-        for parameter in kernel.parameters:
-            given = call.given[parameter.name]
-            value = parameter.default.value if given is None and parameter.default else values[parameter.name]
+    for parameter in kernel.parameters:
+        name, given = parameter.name, call.given[parameter.name]
+        value = parameter.default.value if given is None and parameter.default else values[name]
+        try:
             arguments.append(oracle.argument(parameter.slot, given or Given(), value))
-    except MisfitError as misfit:
-        return f"accepted {parameter.name}, which does not fit: {misfit}"
-    except (TypeError, ValueError, AttributeError) as error:
-        return f"accepted {parameter.name}, which does not fit: {error!r}"
+        except MisfitError as misfit:
+            return Misfit(name + misfit.path, f"accepted {name}{misfit.path}, which does not fit: {misfit}")
+        except (TypeError, ValueError, AttributeError) as error:
+            return Misfit(name, f"accepted {name}, which does not fit: {error!r}")
     return arguments
+
+
+def values_by_name(call: Call, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    return dict(zip([p.name for p in call.kernel.parameters], positional, strict=False)) | named
 
 
 def level_nans(mine: np.ndarray, expected: np.ndarray) -> None:
@@ -220,12 +243,10 @@ def names_its_place(call: Call, error: Exception) -> bool:
     if said.startswith("No variant accepts (") and call.kernel.variant:
         return True  # it says all that was passed, and next to it what would do
     # A family's selectors have been made use of when a variant complains.
-    names = [p.name for p in call.kernel.parameters if not isinstance(p.slot, ChoiceSlot)]
-    said_names = set(re.findall(r"\w+", said))
-    places = {name: f"argument #{index}" for index, name in enumerate(names)}
+    names = {p.name for p in call.kernel.parameters if not isinstance(p.slot, ChoiceSlot)}
     # What is wrong in one place may make it a call of another variant, which others do not fit.
-    suspects = set(names) if call.kernel.variant and call.suspects else call.suspects
-    return any(n in said_names or re.search(rf"{places[n]}\b", said) for n in suspects if n in places)
+    suspects = names if call.kernel.variant and call.suspects else call.suspects
+    return not suspects.isdisjoint(re.findall(r"\w+", said))
 
 
 def is_refused_by_itself(value: Any, error: Exception) -> bool:

@@ -80,9 +80,9 @@ def test_calls_that_nothing_was_compiled_for_are_refused(example: Example, made:
     )
     assert done.returncode == 0, done.stderr
     refused = done.stdout.splitlines()
-    on_cpu = "ValueError Mismatched Tensor on argument #0 when calling: `rmsnorm_fwd("
+    on_cpu = r"ValueError x is Tensor\(.*, CPU\), expected it on a GPU when calling: `rmsnorm_fwd\("
     beginnings = [on_cpu, on_cpu, "TypeError No variant accepts"]
-    assert all(map(str.startswith, refused, beginnings)), refused
+    assert all(map(re.match, beginnings, refused)), refused
     assert len(refused) == len(beginnings)
 
 
@@ -114,8 +114,7 @@ def test_the_guides_replacement_of_the_cache_is_what_the_library_calls(
     )
     assert done.returncode == 0, done.stderr
     on_cpu, too_short = done.stdout.splitlines()
-    assert on_cpu.startswith("ValueError Mismatched Tensor on argument #0 when calling: `rmsnorm_fwd(")
-    assert on_cpu.endswith("expected device_type=cuda")
+    assert "CPU), expected it on a GPU when calling: `rmsnorm_fwd(" in on_cpu
     assert too_short.startswith("TypeError No variant accepts")
 
 
