@@ -193,8 +193,11 @@ def fits(slot: Slot, value: object) -> bool:
             bits = min(int(dtype.lstrip("uint")), 64)
             low, high = (0, 2**bits) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
             return isinstance(value, int) and low <= value < min(high, 2**63)
-        case ScalarSlot():
-            return isinstance(value, int | float)
+        case ScalarSlot(dtype=dtype):
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                return False
+            largest = {"float16": 65504, "bfloat16": 3.3895e38, "float32": 3.4028e38}.get(dtype, math.inf)
+            return isinstance(value, int | float) and abs(value) in (math.inf, min(abs(value), largest))
         case PointerSlot() | StreamSlot():
             return value is None or (type(value) is int and 0 <= value < 2**63)
         case ShapeSlot(extents=extents):
@@ -213,7 +216,9 @@ def _is_size(extent: int | Symbol, value: object) -> bool:
 
 def test_defaults_are_kept_where_they_fit_and_only_there() -> None:
     kept = dropped = 0
-    values = st.sampled_from([None, True, 0, 1, -1, 200, 2**31, 2**40, 2**63, 0.5, (), (1,), (4, 8)])
+    values = st.sampled_from(
+        [None, True, 0, 1, -1, 200, 2**31, 2**40, 2**63, 0.5, 65504, -1e5, 1e39, math.inf, (), (1,), (4, 8)]
+    )
 
     common = st.sampled_from(
         [
