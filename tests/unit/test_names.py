@@ -114,3 +114,122 @@ def test_packages_can_be_called(name: str) -> None:
 
 def test_no_module_of_the_standard_library_can_be_hidden() -> None:
     assert [name for name in sys.stdlib_module_names if names.why_no_package(name) is None] == []
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Every name that is taken
+
+CPP = """
+alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break case
+catch char char8_t char16_t char32_t class compl concept const consteval constexpr constinit const_cast
+continue contract_assert co_await co_return co_yield decltype default delete do double dynamic_cast else enum
+explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not
+not_eq nullptr operator or or_eq private protected public reflexpr register reinterpret_cast requires restrict
+return short signed sizeof static static_assert static_cast struct switch synchronized template this
+thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void
+volatile wchar_t while xor xor_eq NULL EOF INFINITY NAN EDOM ERANGE EILSEQ assert errno stdin stdout stderr
+linux unix i386 __x _X INT8_C UINT64_MAX INT_FAST8_MIN UINTPTR_WIDTH
+""".split()  # noqa: SIM905
+MACROS = """
+M_PI M_PI_4f32x SEEK_SET E2BIG EAGAIN L_tmpnam P_tmpdir SYS_write WNOHANG WEXITED SNAN SNANF NANF64X BUFSIZ
+CSIGNAL HUGE I MAXFLOAT math_errhandling NFDBITS NZERO sched_priority A1_B2
+""".split()  # noqa: SIM905
+NO_MACROS = "W WS N mA BM Q K_cache L_x_ E1 Mx M_ S NA sched L_ LP_x SYSx".split()  # noqa: SIM905
+IN_STUBS = ["Literal", "Pointer", "Stream", "Tensor", "annotations"]
+IN_HEADERS = ["StreamGuard", "load_library", "register_functions", "set_stream", "take_error"]
+IN_MODULES = ["_NamedTuple", "_Protocol", "_TypedDict", "_dataclass", "_family", "_keywords", "_native"]
+
+
+@pytest.mark.parametrize("name", CPP)
+def test_what_c_and_cpp_keep_is_taken(name: str) -> None:
+    assert names.is_reserved_in_c(name)
+    assert names.why_no_kernel(name) is not None
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_what_headers_define_is_taken(name: str) -> None:
+    assert names.looks_like_macro(name)
+    assert names.why_no_kernel(name) is not None
+
+
+@pytest.mark.parametrize("name", NO_MACROS)
+def test_what_only_looks_a_little_like_a_macro_is_free(name: str) -> None:
+    assert not names.looks_like_macro(name)
+
+
+def test_what_generated_files_use_is_taken() -> None:
+    assert {names.why_no_kernel(name) for name in IN_STUBS} == {"the generated stubs use it"}
+    assert {names.why_no_kernel(name) for name in IN_HEADERS} == {"the generated headers use it"}
+    assert set(IN_HEADERS) == names.USED_BY_HEADERS
+
+
+@pytest.mark.parametrize(
+    ("name", "can"),
+    [
+        *((name, False) for name in (*IN_STUBS, *IN_MODULES, "_overload", "_positional")),
+        *((name, False) for name in ("bool", "float", "int", "tuple", "class", "two words", "<locals>", "")),
+        *((name, True) for name in ("Pair", "_Pair", "größe", "namespace", "StreamGuard", "print", "std")),
+    ],
+)
+def test_what_a_class_can_be_called(name: str, can: bool) -> None:
+    assert names.can_name_class(name) == can
+
+
+@pytest.mark.parametrize(
+    ("name", "reserved"),
+    [
+        *((name, True) for name in ("config", "description", "include", "jax", "kwargs", "lib", "runtime")),
+        *(
+            (name, True)
+            for name in ("register_functions", "torch", "torch.x", "_x", "a._x", "_a.x", "lib.a.b")
+        ),
+        *((name, False) for name in ("ops", "a.torch", "a.config", "numpy", "a_b", "x_")),
+    ],
+)
+def test_what_a_module_can_be_called(name: str, reserved: bool) -> None:
+    assert names.is_reserved_module(name) == reserved
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("ops", None),
+        ("a.b.größe", None),
+        ("a b", "'a b' is no identifier"),
+        ("a..b", "'' is no identifier"),
+        ("a.1", "'1' is no identifier"),
+        ("a.class.b", "'class' is a keyword"),
+    ],
+)
+def test_what_python_can_import(name: str, reason: str | None) -> None:
+    assert names.module_name_error(name) == reason
+
+
+@pytest.mark.parametrize(
+    "name", ["cuda", "cupy", "cutlass", "jax", "numpy", "stubgen", "torch", "tvm_ffi", "json", "re"]
+)
+def test_packages_of_others_are_not_hidden(name: str) -> None:
+    assert names.why_no_package(name) == "it would hide another Python package"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *(
+            (name, "C or C++ has a namespace, a function or a type")
+            for name in ("main", "std", "tvm", "printf")
+        ),
+        ("a__b", "two underscores separate it from the kernel's name in symbols"),
+        ("_a", "a leading underscore would make it private"),
+        ("aB", "it has capital letters"),
+        ("größe", "it is no identifier"),
+        ("and_eq", "Python, C or C++ keeps it for itself"),
+        ("lambda", "Python, C or C++ keeps it for itself"),
+    ],
+)
+def test_why_a_package_cannot_be_called(name: str, words: str) -> None:
+    assert (names.why_no_package(name) or "nothing wrong").startswith(words)
+
+
+def test_what_lies_in_the_output_folder_for_a_while_is_hidden() -> None:
+    assert names.staging_prefix("ops") == ".ops.new-"
