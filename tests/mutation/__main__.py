@@ -31,8 +31,13 @@ def main() -> int:
     sources = {room: mutants.Source(ROOT, room) for room in rooms}
     chosen = mutants.drawn(sources.values(), options.seed, options.count)
     trees.load_libraries()
-    copies = [trees.copy_of(ROOT, options.folder / f"tree{number}") for number in range(options.jobs)]
-    recorded = record(copies[0], settings["tests"], options.folder / "record")
+    first = trees.copy_of(ROOT, options.folder / "tree0")
+    recorded = record(first, settings["tests"], options.folder / "record")
+    copies = [first, *(trees.another(first, number) for number in range(1, options.jobs))]
+    for mutant, copy in zip(chosen, copies, strict=False):
+        _require_survival(
+            trees.Trial(copy, mutant.file, sources[mutant.file].text, recorded.tests(mutant), 600)
+        )
     results = _Results(options.folder / "results.jsonl")
     todo = [mutant for mutant in chosen if mutant.key not in results.verdicts]
     for mutant, verdict, log in _tried(todo, sources, copies, recorded, settings["limit"]):
@@ -45,12 +50,22 @@ def main() -> int:
 
 def _options(settings: Mapping[str, Any]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("folder", type=Path, help="keeps copies and verdicts; a run goes on from there")
+    parser.add_argument(
+        "folder", type=Path, help="of one state of the code: keeps verdicts, and a run goes on from there"
+    )
     parser.add_argument("--seed", type=int, default=settings["seed"])
     parser.add_argument("--count", type=int, default=settings["count"])
     parser.add_argument("--jobs", type=int, default=2, help="how many mutants are tried at a time")
     parser.add_argument("--only", default="", help="rooms whose path contains this")
     return parser.parse_args()
+
+
+def _require_survival(trial: trees.Trial) -> None:
+    """See that tests pass in a copy in which nothing is changed."""
+    while (verdict := trial.verdict()) is None:
+        time.sleep(0.05)
+    if verdict != "survived":
+        sys.exit(f"Tests fail without a mutant: {trial.log}")
 
 
 class _Results:
@@ -88,7 +103,8 @@ def _tried(
                     yield mutant, "unreached", ""
                     continue
                 text = sources[mutant.file].mutated(mutant)
-                running.append((mutant, trees.Trial(free[-1], mutant.file, text, tests, limit), free.pop()))
+                tree, seconds = free.pop(), limit + 3 * recorded.seconds(tests)
+                running.append((mutant, trees.Trial(tree, mutant.file, text, tests, seconds), tree))
             time.sleep(0.05)
             for entry in list(running):
                 mutant, trial, tree = entry

@@ -51,6 +51,9 @@ _TYPES_ONLY = (
 """What is nothing at run time, or ends every run when it is changed: such mutants say nothing about tests."""
 
 
+_CAST = m.Call(func=m.Name("cast"))
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One change of one file."""
@@ -83,7 +86,7 @@ class _Visitor(cst.CSTVisitor):
             return False
         if isinstance(node, cst.FunctionDef | cst.ClassDef):
             self._scopes.append(node.name.value)
-        for kind, operator in _OPERATORS:
+        for kind, operator in _OPERATORS if not m.matches(node, _CAST) else ():
             if isinstance(node, kind):
                 self.mutants += (self._mutant(node, changed) for changed in operator(node))
         return True

@@ -21,7 +21,7 @@ def record(tree: Path, tests: Sequence[str], folder: Path) -> Record:
     if not folder.joinpath(TIMES).exists():
         os.environ["STUBGEN_RECORD"] = str(folder)
         plugin = ["-p", "tests.mutation.recorder"]
-        os.waitpid(fork_pytest(tree, folder / "record.log", [*plugin, *tests], cache=True), 0)
+        os.waitpid(fork_pytest(tree, folder / "record.log", [*plugin, *tests]), 0)
     return Record(tree, folder)
 
 
@@ -41,9 +41,13 @@ class Record:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     @property
-    def seconds(self) -> float:
-        """CPU time of all tests together."""
+    def total(self) -> float:
+        """CPU time of all tests together, in seconds."""
         return sum(self._seconds.values())
+
+    def seconds(self, tests: Sequence[str]) -> float:
+        """Return the CPU time of some tests."""
+        return sum(self._seconds[test] for test in tests)
 
     def tests(self, mutant: Mutant) -> list[str]:
         """Return the tests that execute what a mutant changes, the quickest first, file by file."""

@@ -35,7 +35,7 @@ def of(
         f"{', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}; "
         f"{len(equivalent)} of those left change nothing.",
         f"Of the {changing} that change behaviour, {share:.1f} % are killed.",
-        f"The tests take {recorded.seconds:.0f} s of CPU time together (at most {settings['budget']} s).",
+        f"The tests take {recorded.total:.0f} s of CPU time together (at most {settings['budget']} s).",
     ]
     if recorded.failed:
         lines += ["", "## Tests that fail without a mutant, and were left out", "", *sorted(recorded.failed)]
@@ -52,7 +52,7 @@ def of(
     lines += [
         part for mutant in _by_place(equivalent) for part in _shown(mutant, sources, reasons[mutant.key])
     ]
-    failed = share < settings["floor"] or recorded.seconds > settings["budget"] or stale or killed
+    failed = share < settings["floor"] or recorded.total > settings["budget"] or stale or killed
     return "\n".join(lines) + "\n", bool(failed or recorded.failed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import shutil
@@ -38,6 +39,13 @@ def copy_of(root: Path, tree: Path) -> Path:
     return tree
 
 
+def another(tree: Path, number: int) -> Path:
+    """Copy a copy, with the bytecode that is in it."""
+    copy = tree.with_name(f"tree{number}")
+    shutil.rmtree(copy, ignore_errors=True)
+    return Path(shutil.copytree(tree, copy))
+
+
 def load_libraries() -> None:
     """Import what tests import, but for the project: forked processes have it already."""
     import cutlass.cute
@@ -51,9 +59,13 @@ def load_libraries() -> None:
 
 
 def fork_pytest(
-    tree: Path, log: Path, arguments: Sequence[str], plugins: Sequence[object] = (), *, cache: bool = False
+    tree: Path, log: Path, arguments: Sequence[str], plugins: Sequence[object] = (), *, seconds: int = 0
 ) -> int:
-    """Run pytest in a process of its own, which has what :func:`load_libraries` loaded; return its number."""
+    """Run pytest in a process that has what :func:`load_libraries` loaded; return the process's number.
+
+    It is ended after some seconds of CPU time, and leaves no bytecode of files that change; without a limit, it
+    leaves that for others.
+    """
     process = os.fork()
     if process:
         return process
@@ -69,7 +81,8 @@ def fork_pytest(
             del sys.modules[name]
         sys.path.insert(0, str(tree))
         os.environ.update(PYTHONPATH=str(tree), CI="1")
-        if not cache:
+        if seconds:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
             sys.dont_write_bytecode = True
             os.environ.update(PYTHONDONTWRITEBYTECODE="1")
         common = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
@@ -82,17 +95,19 @@ def fork_pytest(
 class Trial:
     """Tests that run in a copy of the project that has a mutant in it."""
 
-    def __init__(self, tree: Path, file: str, text: str, tests: Sequence[str], limit: float) -> None:
-        """Change the file, and start the tests."""
+    def __init__(self, tree: Path, file: str, text: str, tests: Sequence[str], seconds: float) -> None:
+        """Change the file, and start the tests, which may take some seconds of CPU time."""
         self._path = tree / file
         self._original = self._path.read_bytes()
         for cached in self._path.parent.glob(f"__pycache__/{self._path.stem}.*.pyc"):
             cached.unlink()
         self._path.write_text(text)
-        self._end = time.monotonic() + limit
+        self._end = time.monotonic() + 10 * seconds  # they may wait for ever without taking any
         self.log = tree.with_suffix(".log")
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
-        self._process = fork_pytest(tree, self.log, ["-x", *files], [_Chosen(tests)])
+        self._process = fork_pytest(
+            tree, self.log, ["-x", *files], [_Chosen(tests)], seconds=math.ceil(seconds)
+        )
 
     def verdict(self) -> Verdict | None:
         """Return how the tests ended; ``None`` while they run."""
@@ -100,9 +115,8 @@ class Trial:
         if process == 0 and time.monotonic() < self._end:
             return None
         self.stop()
-        if process == 0:
-            return "timeout"
-        return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
+        code = -signal.SIGXCPU if process == 0 else os.waitstatus_to_exitcode(status)
+        return "timeout" if code == -signal.SIGXCPU else "killed" if code else "survived"
 
     def stop(self) -> None:
         """End the tests, and what they started, and put the file back."""
