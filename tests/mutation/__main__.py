@@ -34,7 +34,8 @@ def main() -> int:
     first = trees.copy_of(ROOT, options.folder / "tree0")
     recorded = record(first, settings["tests"], options.folder / "record")
     copies = [first, *(trees.another(first, number) for number in range(1, options.jobs))]
-    for mutant, copy in zip(chosen, copies, strict=False):
+    reached = (mutant for mutant in chosen if recorded.tests(mutant))
+    for mutant, copy in zip(reached, copies, strict=False):
         _require_survival(
             trees.Trial(copy, mutant.file, sources[mutant.file].text, recorded.tests(mutant), 600)
         )

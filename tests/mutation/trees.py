@@ -63,8 +63,7 @@ def fork_pytest(
 ) -> int:
     """Run pytest in a process that has what :func:`load_libraries` loaded; return the process's number.
 
-    It is ended after some seconds of CPU time, and leaves no bytecode of files that change; without a limit, it
-    leaves that for others.
+    It is ended after some seconds of CPU time, and then leaves no bytecode either; without a limit, it does.
     """
     process = os.fork()
     if process:
