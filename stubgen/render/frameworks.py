@@ -60,6 +60,7 @@ def _torch(library: Library) -> dict[str, str]:
     ]
     folder = f"{library.package}/torch"
     return {
+        f"{folder}/_direct.py": fill("torch_direct.py.j2", **_context(library)),
         f"{folder}/_runtime.py": fill("torch_runtime.py.j2", **_context(library)),
         **_files(f"{folder}/__init__", "torch_init", library, operators, _doc(library, "torch", _TORCH)),
         **_files(f"{folder}/functional", "torch_functional", library, pure, _doc(library, None, _FUNCTIONAL)),
