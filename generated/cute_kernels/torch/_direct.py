@@ -12,6 +12,7 @@ the same.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ from typing import Any
 
 import torch
 import tvm_ffi
-from torch.overrides import _get_current_function_mode_stack
+from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
 from .._runtime import library
@@ -79,10 +80,10 @@ class _AskingPython:
 # Asked by the library itself
 
 _FIELDS = {
-    "type_at size_at items_at implementation_at keys_at tensor parameter": 1,
+    "type_at size_at items_at implementation_at keys_at modes_at tensor parameter": 1,
     "values": len(_VALUES),
-    "plain_keys quiet_keys core thread_keys": 1,
-    "find count_function_modes is_profiled native is_subclass get_attribute call forget to_bool": 1,
+    "plain_keys quiet_keys find core thread_keys function_modes": 1,
+    "is_profiled native is_subclass get_attribute call forget to_bool": 1,
 }
 
 
@@ -132,6 +133,18 @@ def _place(objects: Iterable[tuple[int, int]], end: int) -> int:
     return place
 
 
+def _place_of_modes(state: Callable[[], int]) -> int:
+    """Find where a thread keeps its stack of function modes, by what changes with their number."""
+    found = set(range(0, 48, 8))
+    with contextlib.ExitStack() as modes:
+        for _ in range(3):
+            size = torch._C._len_torch_function_stack() * 16
+            found = {at for at in found if _word(state() + at + 8) - _word(state() + at) == size}
+            modes.enter_context(BaseTorchFunctionMode())
+    (place,) = found
+    return place
+
+
 def _facts() -> _Facts:
     """Collect what the library has to know.
 
@@ -147,6 +160,8 @@ def _facts() -> _Facts:
     profiled = "_ZN5torch8autograd8profiler29isProfilerEnabledInMainThreadEv"
     if not hasattr(cpu, profiled):
         profiled = "_ZN5torch8profiler4impl15profilerEnabledEv"
+    modes = cpu._ZN2at4impl22PythonTorchFunctionTLS9get_stateEv
+    modes.restype = ctypes.c_void_p
     header = object.__basicsize__
     x = torch.empty(2)
     samples = [x, torch.nn.Parameter(x), torch._neg_view(x), x.to_sparse(), torch.empty(2, device="meta")]
@@ -159,15 +174,16 @@ def _facts() -> _Facts:
         items_at=tuple.__basicsize__,
         implementation_at=_place(((id(t), t._cdata) for t in samples), torch.Tensor.__basicsize__),
         keys_at=_place(((t._cdata, torch._C._dispatch_keys(t).raw_repr()) for t in samples), 208),
+        modes_at=_place_of_modes(modes),
         tensor=id(torch.Tensor),
         parameter=id(torch.nn.Parameter),
         values=tuple(map(id, _VALUES)),
         plain_keys=_PLAIN,
         quiet_keys=_mask(("ADInplaceOrView",)),  # what a thread has on is stored as its difference from the usual
+        find=_address(ctypes.CDLL(None).dlsym),
         core=core._handle,
         thread_keys=_address(thread_keys),
-        find=_address(ctypes.CDLL(None).dlsym),
-        count_function_modes=_address(cpu._ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv),
+        function_modes=_address(modes),
         is_profiled=_address(cpu[profiled]),
         native=get_slot(tvm_ffi.Function, _TP_CALL),
         is_subclass=_address(_PYTHON.PyType_IsSubtype),

@@ -21,13 +21,13 @@ except ImportError as _error:
     raise ImportError(
         f"cute_kernels.torch needs PyTorch, which cannot be imported ({_error}): pip install 'torch>=2.6'"
     ) from _error
-import tvm_ffi
 from torch import is_grad_enabled
-from torch._subclasses.fake_tensor import FakeTensor
-from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
 from torch.compiler import is_compiling
 
 from .._runtime import NAMESPACE, NativeFunction, by_position, keywords, library, resolve
+from ._direct import DirectCall, are_plain, is_direct, is_watched
 
 _OPERATORS = torch.library.Library(NAMESPACE, "FRAGMENT")
 _TAGS = (
@@ -37,8 +37,11 @@ _TAGS = (
 _COMPILER = "torch._dynamo"
 
 
-class TorchFunction(NativeFunction):
-    """A compiled function that is an operator where a program is traced. A call goes straight into the library."""
+class TorchFunction(DirectCall, NativeFunction):
+    """A compiled function that is an operator where PyTorch has to see it. A call goes straight into the library."""
+
+    _seen: Callable[..., None]
+    _native: NativeFunction
 
     @property
     def __class__(self) -> type:
@@ -51,7 +54,7 @@ _functions: dict[str, TorchFunction] = {}
 
 
 def function(path: str, schema: str) -> TorchFunction:
-    """Give a compiled function, which is an operator where a program is traced.
+    """Return a compiled function, which is an operator where PyTorch has to see the call.
 
     Parameters
     ----------
@@ -64,15 +67,20 @@ def function(path: str, schema: str) -> TorchFunction:
     name = native.__name__
     target = _operator(name, schema, native, _nothing)
 
-    def traced(*arguments: Any) -> None:
-        target(*(a.tensor if isinstance(a, types.SimpleNamespace) else a for a in arguments))
+    def seen(*arguments: Any) -> None:
+        tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
+        if tensors and (is_watched() or not are_plain(*tensors)):
+            target(*arguments)
+        else:
+            native(*arguments)
 
     made: Any = TorchFunction.__new__(TorchFunction)
-    made.__move_handle_from__(library("cute_kernels__traceable")(native, tvm_ffi.convert(traced)))
+    made.__move_handle_from__(library(name))
     made.__name__ = made.__qualname__ = name
     made.__module__ = __package__
     made.__doc__ = native.__doc__
     made._prototype = native._prototype
+    made._seen, made._native = seen, native
     _functions[name] = made
     _wait_for_compiler(made, target)
     return made
@@ -99,18 +107,20 @@ def functional(
         The names of the outputs, those of the inputs that there are gradients of, and a function that
         computes these; what it takes of inputs, outputs and gradients (``grad_out``), it names.
     """
-    compiled = _functions[name]
+    native = _functions[name]._native
     arranged = operator.itemgetter(*order)
 
     def wrap(prototype: Callable[..., Any]) -> Callable[..., Any]:
         make = by_position(prototype)
 
         def run(*arguments: Any) -> Any:
-            made = make(*arguments)
+            try:
+                made = make(*arguments)
+            except (AttributeError, IndexError):
+                _explain(target, arguments)
+                raise
             outputs = made if isinstance(made, tuple) else (made,)
-            if outputs[0].is_meta:  # there is nothing to compute
-                return made
-            compiled(*arranged((*arguments, *outputs, None)))
+            native(*arranged((*arguments, *outputs, None)))
             return made
 
         target = _operator(f"{name}.functional", schema, run, make)
@@ -122,72 +132,131 @@ def functional(
         def call(*arguments: Any) -> Any:
             if is_compiling():
                 return target(*arguments)
-            if is_grad_enabled():
-                for i in tensors:
-                    if getattr(arguments[i], "requires_grad", False):
-                        return target(*arguments)
-            return run(*arguments)
+            if is_direct(*arguments) and not _is_differentiated(arguments, tensors):
+                return run(*arguments)
+            return target(*arguments)
 
         return keywords(call)(prototype)
 
     return wrap
 
 
+def _is_differentiated(arguments: tuple[Any, ...], tensors: list[int]) -> bool:
+    """Tell whether gradients of a call will be asked for."""
+    if forward_ad._current_level >= 0:
+        return True
+    if is_grad_enabled():
+        for i in tensors:
+            if getattr(arguments[i], "requires_grad", False):
+                return True
+    return False
+
+
+def _explain(target: Any, arguments: tuple[Any, ...]) -> None:
+    """Say which argument no output could be made from.
+
+    Raises
+    ------
+    TypeError, ValueError
+        That one is no tensor, or that one has too few dimensions.
+    """
+    schema = target._schema
+    tensors = [(p.name, a) for p, a in zip(schema.arguments, arguments) if str(p.type) == "Tensor"]
+    for parameter, given in tensors:
+        if not isinstance(given, torch.Tensor):
+            kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+            raise TypeError(f"{schema.name}: {parameter} must be a torch.Tensor, not {kind}: torch.as_tensor makes one")
+    shapes = ", ".join(f"{parameter} {tuple(given.shape)}" for parameter, given in tensors)
+    raise ValueError(f"{schema.name}: too few dimensions to tell the shape of what is returned: {shapes}")
+
+
 def _operator(name: str, schema: str, run: Callable[..., Any], fake: Callable[..., Any]) -> Any:
-    """Register an operator, and give it."""
+    """Register an operator, and return it."""
     _OPERATORS.define(name + schema, tags=_TAGS)
-    _OPERATORS.impl(name, run, "CompositeExplicitAutograd")
+
+    def run_on_memory(*arguments: Any) -> Any:
+        if not are_plain(*arguments):
+            _refuse(target, arguments)
+        return run(*arguments)
+
+    _OPERATORS.impl(name, run_on_memory, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=_OPERATORS)
     packet, _, overload = name.partition(".")
-    return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), overload or "default")
+    target = getattr(getattr(getattr(torch.ops, NAMESPACE), packet), overload or "default")
+    return target
 
 
 def _nothing(*_: Any) -> None:
     """Stand in for a function that returns nothing."""
 
 
+def _refuse(target: Any, arguments: tuple[Any, ...]) -> None:
+    """Say which tensor a kernel cannot run on.
+
+    Raises
+    ------
+    TypeError
+        Always.
+    """
+    for parameter, given in zip(target._schema.arguments, arguments):
+        if not are_plain(given):
+            kind = type(given).__qualname__ if type(given) is not torch.Tensor else given.layout
+            keys = f"{kind}, {given.device}"
+            raise TypeError(
+                f"{target}: {parameter.name} is no plain tensor with memory ({keys}): "
+                "pass the torch.Tensor that it wraps, or one that is made of it, as by .to_dense() or .dequantize()"
+            )
+
+
 def _differentiate(target: Any, names: list[str], gradients: Any) -> None:
     """Tell how to compute the gradients of an operator, or that nobody has said how."""
-    if gradients is None:
+    outputs, differentiated, compute = gradients or ((), (), None)
+    wanted = list(inspect.signature(compute).parameters) if compute else []
 
-        def refuse(_: Any, *__: Any) -> None:
-            raise NotImplementedError(f"{target} has no gradient: its declaration names no backward")
+    class Gradients(_SingleLevelFunction):
+        """Calls the operator below autograd, and later the kernel that computes gradients."""
 
-        torch.library.register_autograd(target, refuse, lib=_OPERATORS)
-        return
-    outputs, differentiated, compute = gradients
-    wanted = list(inspect.signature(compute).parameters)
+        @staticmethod
+        def forward(ctx: Any, keys: Any, *inputs: Any) -> Any:
+            output = below(keys, *inputs)
+            made = output if isinstance(output, tuple) else (output,)
+            known = {**dict(zip(names, inputs)), **dict(zip(outputs, made))}
+            kept = {name: known[name] for name in wanted if name in known}
+            ctx.names = [name for name, value in kept.items() if isinstance(value, torch.Tensor)]
+            ctx.others = {name: value for name, value in kept.items() if name not in ctx.names}
+            ctx.save_for_backward(*(kept[name] for name in ctx.names))
+            return output
 
-    def save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        made = output if isinstance(output, tuple) else (output,)
-        known = {**dict(zip(names, inputs)), **dict(zip(outputs, made))}
-        kept = {name: known[name] for name in wanted if name in known}
-        ctx.tensors = [name for name, value in kept.items() if isinstance(value, torch.Tensor)]
-        ctx.others = {name: value for name, value in kept.items() if name not in ctx.tensors}
-        ctx.save_for_backward(*(kept[name] for name in ctx.tensors))
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+            if compute is None:
+                raise NotImplementedError(f"{target} has no gradient: its declaration names no backward")
+            known = {**ctx.others, **dict(zip(ctx.names, ctx.saved_tensors))}
+            known |= {f"grad_{name}": grad.contiguous() for name, grad in zip(outputs, grads)}
+            found = compute(*(known[name] for name in wanted))
+            by_input = dict(zip(differentiated, found if isinstance(found, tuple) else (found,)))
+            return None, *(by_input.get(name) for name in names)
 
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        known = {**ctx.others, **dict(zip(ctx.tensors, ctx.saved_tensors))}
-        known |= {f"grad_{name}": grad.contiguous() for name, grad in zip(outputs, grads)}
-        found = compute(*(known[name] for name in wanted))
-        by_input = dict(zip(differentiated, found if isinstance(found, tuple) else (found,)))
-        return tuple(by_input.get(name) for name in names)
+    def below(keys: Any, *inputs: Any) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():
+            return target.redispatch(keys & torch._C._after_autograd_keyset, *inputs)
 
-    torch.library.register_autograd(target, backward, setup_context=save, lib=_OPERATORS)
+    def differentiable(keys: Any, *inputs: Any) -> Any:
+        if forward_ad._current_level >= 0 and any(map(_has_tangent, inputs)):
+            raise NotImplementedError(f"{target} has no forward-mode derivative: use reverse mode, as torch.func.vjp")
+        if is_grad_enabled() and torch._C._any_requires_grad(*inputs):
+            return Gradients.apply(keys, *inputs)
+        return below(keys, *inputs)
+
+    _OPERATORS.impl(target.name().partition("::")[2], differentiable, "Autograd", with_keyset=True)
+
+
+def _has_tangent(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None
 
 
 # -----------------------------------------------------------------------------------------------------------
 # Where a program is traced
-
-
-def _held(tensor: Any) -> Any:
-    """Give tvm-ffi a tensor that has no memory as an object of Python's; a compiled function is not run on it."""
-    return tvm_ffi.convert(types.SimpleNamespace(tensor=tensor))
-
-
-for _kind in (FakeTensor, FunctionalTensor):
-    if not hasattr(_kind, "__tvm_ffi_object__"):
-        setattr(_kind, "__tvm_ffi_object__", _held)
 
 
 _waiting: list[tuple[TorchFunction, Any]] = []
