@@ -199,7 +199,7 @@ def _torch_functional(module: Module, function: Function, made: Functional, libr
 def _schema(
     parameters: Sequence[Parameter], changed: Sequence[str], *, returned: int, choices: Sequence[str] = ()
 ) -> str:
-    """Give the schema of an operator, such as ``(Tensor x, Tensor(a1!) out, float eps) -> ()``."""
+    """Give the schema of an operator, such as ``(Tensor x, Tensor(a1!) out, Scalar eps) -> ()``."""
     items = [
         f"{_schema_type(p.slot, f'a{index}!' if p.name in changed else '')} {p.name}"
         for index, p in enumerate(parameters)
@@ -215,7 +215,8 @@ def _schema_type(slot: Slot, alias: str) -> str:
         slot = next(item for item in slot.alternatives if not isinstance(item, NoneSlot))
     match slot:
         case ScalarSlot(dtype=dtype):
-            kind = "bool" if dtype == "bool" else "SymInt" if "int" in dtype else "float"
+            # Of a float, an operator's schema could not take one that torch's compiler has as a symbol.
+            kind = "bool" if dtype == "bool" else "SymInt" if "int" in dtype else "Scalar"
         case ChoiceSlot(values=values):
             kind = next(type(value).__name__ for value in values if value is not None)
         case _:
