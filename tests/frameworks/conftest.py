@@ -49,7 +49,10 @@ def run_apart(framed_output: Path) -> Callable[[str], str]:
     def run(code: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(framed_output)},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(framed_output), str(Path(__file__).parents[2])]),
+            },
             capture_output=True,
             text=True,
             timeout=120,

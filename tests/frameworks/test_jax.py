@@ -261,3 +261,30 @@ for _ in range(3):
         del sys.modules[name]
 """
     assert run_apart(code).splitlines() == ["[3.0, 6.0]"] * 3
+
+
+def test_a_lack_of_memory_is_no_wrong_type(run_apart: Callable[[str], str], framed_output: Path) -> None:
+    code = f"""
+import ctypes, resource, tvm_ffi, framed.cpu
+from pathlib import Path
+library = ctypes.CDLL({str(framed_output / "framed" / "lib" / "libframed.so")!r})
+runtime = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi())
+
+class Value(ctypes.Structure):
+    _fields_ = [("type_index", ctypes.c_int32), ("padding", ctypes.c_uint32), ("value", ctypes.c_uint64)]
+
+class Error(ctypes.Structure):
+    _fields_ = [("header", ctypes.c_uint64 * 3)]
+    _fields_ += [(name, ctypes.c_void_p if i % 2 == 0 else ctypes.c_size_t)
+                 for i, name in enumerate(("kind", "kind_size", "message", "message_size"))]
+
+function = Value(68, 0, framed.cpu.scale.__chandle__())
+resource.setrlimit(resource.RLIMIT_AS, (1 << 34, resource.RLIM_INFINITY))
+# What it makes for so many arguments does not fit; it looks at none of them before it has the memory.
+returned = library.__tvm_ffi_framed__arranged(None, ctypes.byref(function), 2**31 - 1, ctypes.byref(Value()))
+error = ctypes.POINTER(Error)()
+runtime.TVMFFIErrorMoveFromRaised(ctypes.byref(error))
+kind, message = (error[0].kind, error[0].kind_size), (error[0].message, error[0].message_size)
+print(returned, ctypes.string_at(*kind), ctypes.string_at(*message))
+"""
+    assert run_apart(code) == "-1 b'MemoryError' b'out of memory'"

@@ -41,15 +41,16 @@ _VALUES = (float, int, bool, type(None), str)
 _CLASSES = (torch.Tensor, torch.nn.Parameter)
 
 
-def _is_plain(argument: Any) -> bool:
-    if type(argument) in _CLASSES:
-        return not torch._C._dispatch_keys(argument).raw_repr() & ~_PLAIN
-    return not isinstance(argument, torch.Tensor)
+def _have_memory(*arguments: Any) -> bool:
+    """Tell whether all tensors have memory that holds their elements as they are."""
+    tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
+    return not any(torch._C._dispatch_keys(tensor).raw_repr() & ~_PLAIN for tensor in tensors)
 
 
-def _are_plain(*arguments: Any) -> bool:
-    """Tell whether no tensor is a subclass, or has no memory that holds its elements."""
-    return all(map(_is_plain, arguments))
+def are_plain(*arguments: Any) -> bool:
+    """Tell whether all tensors have memory, and none is of a subclass."""
+    classes = all(type(a) in _CLASSES for a in arguments if isinstance(a, torch.Tensor))
+    return classes and have_memory(*arguments)
 
 
 def _has_quiet_keys() -> bool:
@@ -59,7 +60,7 @@ def _has_quiet_keys() -> bool:
 def _is_direct(*arguments: Any) -> bool:
     """Tell whether all tensors are plain and nothing watches."""
     modes = torch._C._len_torch_function_stack()
-    return _are_plain(*arguments) and _has_quiet_keys() and not modes and not torch.autograd._profiler_enabled()
+    return are_plain(*arguments) and _has_quiet_keys() and not modes and not torch.autograd._profiler_enabled()
 
 
 def is_watched() -> bool:
@@ -207,14 +208,14 @@ def _callable(name: str, function: int) -> type:
 def _in_library() -> tuple[type, Callable[..., bool], Callable[..., bool]]:
     facts = _facts()
     make = library("cute_kernels__traceable")
-    names = ("DirectCall", "IsDirect", "ArePlain")
-    call, direct, plain = (
+    names = ("DirectCall", "IsDirect", "HaveMemory")
+    call, direct, memory = (
         _callable(name, make(ctypes.addressof(facts), index)) for index, name in enumerate(names)
     )
-    return call, direct(), plain()
+    return call, direct(), memory()
 
 
 try:
-    DirectCall, is_direct, are_plain = _in_library()
-except (AttributeError, OSError, ValueError):
-    DirectCall, is_direct, are_plain = _AskingPython, _is_direct, _are_plain
+    DirectCall, is_direct, have_memory = _in_library()
+except (AttributeError, OSError, RuntimeError, ValueError):
+    DirectCall, is_direct, have_memory = _AskingPython, _is_direct, _have_memory

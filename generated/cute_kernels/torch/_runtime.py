@@ -22,14 +22,17 @@ except ImportError as _error:
         f"cute_kernels.torch needs PyTorch, which cannot be imported ({_error}): pip install 'torch>=2.6'"
     ) from _error
 from torch import is_grad_enabled
+from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 from torch.compiler import is_compiling
 
 from .._runtime import NAMESPACE, NativeFunction, by_position, keywords, library, resolve
-from ._direct import DirectCall, are_plain, is_direct, is_watched
+from ._direct import DirectCall, are_plain, have_memory, is_direct, is_watched
 
-_OPERATORS = torch.library.Library(NAMESPACE, "FRAGMENT")
+_REGISTERED: dict[str, types.SimpleNamespace] = vars(torch.library).setdefault("_cute_stubgen", {})
+"""All operators of such packages by name, kept by PyTorch: they outlive this module, which may be imported again."""
+
 _TAGS = (
     torch.Tag.pt2_compliant_tag,
     getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order),
@@ -42,6 +45,11 @@ class TorchFunction(DirectCall, NativeFunction):
 
     _seen: Callable[..., None]
     _native: NativeFunction
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """Be another than one that was imported before, though both call the same: torch's compiler knows either."""
+        return self is other
 
     @property
     def __class__(self) -> type:
@@ -70,7 +78,7 @@ def function(path: str, schema: str) -> TorchFunction:
     def seen(*arguments: Any) -> None:
         tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
         if tensors and (is_watched() or not are_plain(*tensors)):
-            target(*arguments)
+            _call(target, arguments)
         else:
             native(*arguments)
 
@@ -127,14 +135,14 @@ def functional(
         parameters = inspect.signature(prototype).parameters
         tensors = [i for i, p in enumerate(parameters.values()) if "Tensor" in p.annotation]
         if not target._schema.is_mutable:
-            _differentiate(target, list(parameters), gradients)
+            _REGISTERED[target.name()].differentiable = _differentiable(target, list(parameters), gradients)
 
         def call(*arguments: Any) -> Any:
             if is_compiling():
                 return target(*arguments)
             if is_direct(*arguments) and not _is_differentiated(arguments, tensors):
                 return run(*arguments)
-            return target(*arguments)
+            return _call(target, arguments)
 
         return keywords(call)(prototype)
 
@@ -171,19 +179,40 @@ def _explain(target: Any, arguments: tuple[Any, ...]) -> None:
 
 
 def _operator(name: str, schema: str, run: Callable[..., Any], fake: Callable[..., Any]) -> Any:
-    """Register an operator, and return it."""
-    _OPERATORS.define(name + schema, tags=_TAGS)
+    """Register an operator, or replace what one does that was registered before, and return it."""
+    qualified = f"{NAMESPACE}::{name}"
+    known = _REGISTERED.get(qualified)
+    if known is None or known.schema != schema:
+        known = _REGISTERED[qualified] = _defined(name, schema, known)
+    known.run, known.fake = run, fake
+    return known.target
 
-    def run_on_memory(*arguments: Any) -> Any:
-        if not are_plain(*arguments):
-            _refuse(target, arguments)
-        return run(*arguments)
 
-    _OPERATORS.impl(name, run_on_memory, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=_OPERATORS)
+def _defined(name: str, schema: str, before: types.SimpleNamespace | None) -> types.SimpleNamespace:
+    """Define an operator whose parts are looked up when it is called."""
+    if before is None:
+        # With one part that stays, PyTorch keeps the memory of an operator, which older functions have addresses of.
+        staying = torch.library.Library(NAMESPACE, "IMPL")
+        staying.impl(name, _nothing, "PrivateUse3")
+    else:
+        staying = before.staying
+        before.library._destroy()
+    library = torch.library.Library(NAMESPACE, "FRAGMENT")
+    library.define(name + schema, tags=_TAGS)
     packet, _, overload = name.partition(".")
     target = getattr(getattr(getattr(torch.ops, NAMESPACE), packet), overload or "default")
-    return target
+    known = types.SimpleNamespace(schema=schema, library=library, staying=staying, target=target)
+
+    def run(*arguments: Any) -> Any:
+        if not have_memory(*arguments):
+            _refuse(target, arguments)
+        return known.run(*arguments)
+
+    library.impl(name, run, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"{NAMESPACE}::{name}", lambda *arguments: known.fake(*arguments), lib=library)
+    if not target._schema.is_mutable:
+        library.impl(name, lambda *arguments: known.differentiable(*arguments), "Autograd", with_keyset=True)
+    return known
 
 
 def _nothing(*_: Any) -> None:
@@ -199,17 +228,37 @@ def _refuse(target: Any, arguments: tuple[Any, ...]) -> None:
         Always.
     """
     for parameter, given in zip(target._schema.arguments, arguments):
-        if not are_plain(given):
-            kind = type(given).__qualname__ if type(given) is not torch.Tensor else given.layout
-            keys = f"{kind}, {given.device}"
+        if not have_memory(given):
+            if type(given) is not torch.Tensor:
+                kind, instead = type(given).__qualname__, "the torch.Tensor that it wraps"
+            elif given.layout is not torch.strided:
+                kind, instead = str(given.layout), f"{parameter.name}.to_dense()"
+            else:
+                kind, instead = given.type(), f"{parameter.name}.dequantize()" if given.is_quantized else "another"
             raise TypeError(
-                f"{target}: {parameter.name} is no plain tensor with memory ({keys}): "
-                "pass the torch.Tensor that it wraps, or one that is made of it, as by .to_dense() or .dequantize()"
+                f"{target}: {parameter.name} ({kind}) has no memory that holds its elements: pass {instead}"
             )
 
 
-def _differentiate(target: Any, names: list[str], gradients: Any) -> None:
-    """Tell how to compute the gradients of an operator, or that nobody has said how."""
+def _call(target: Any, arguments: tuple[Any, ...]) -> Any:
+    """Call an operator; where PyTorch does not know how to, say what to call."""
+    try:
+        return target(*arguments)
+    except RuntimeError as error:  # of which NotImplementedError is one
+        distributed = sys.modules.get("torch.distributed.tensor")
+        if distributed and any(isinstance(a, distributed.DTensor) for a in arguments):
+            instead = "call it with .to_local() of each DTensor, as in torch.distributed.tensor.experimental.local_map"
+        elif target._schema.is_mutable and torch._C._functorch.peek_interpreter_stack() is not None:
+            instead = "it writes into its arguments; transforms need a function that makes its outputs"
+            if hasattr(target._overloadpacket, "functional"):
+                instead += f", {__package__}.functional.{target._opname}"
+        else:
+            raise
+        raise NotImplementedError(f"{error}\n{target}: {instead}") from error
+
+
+def _differentiable(target: Any, names: list[str], gradients: Any) -> Callable[..., Any]:
+    """Return what calls an operator for autograd: it computes gradients, or says that nobody has said how."""
     outputs, differentiated, compute = gradients or ((), (), None)
     wanted = list(inspect.signature(compute).parameters) if compute else []
 
@@ -245,10 +294,11 @@ def _differentiate(target: Any, names: list[str], gradients: Any) -> None:
         if forward_ad._current_level >= 0 and any(map(_has_tangent, inputs)):
             raise NotImplementedError(f"{target} has no forward-mode derivative: use reverse mode, as torch.func.vjp")
         if is_grad_enabled() and torch._C._any_requires_grad(*inputs):
-            return Gradients.apply(keys, *inputs)
+            with enable_single_level_autograd_function():  # torch.func differentiates level by level
+                return Gradients.apply(keys, *inputs)
         return below(keys, *inputs)
 
-    _OPERATORS.impl(target.name().partition("::")[2], differentiable, "Autograd", with_keyset=True)
+    return differentiable
 
 
 def _has_tangent(value: Any) -> bool:
