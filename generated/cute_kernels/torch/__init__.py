@@ -57,42 +57,42 @@ __all__ = [
 
 attention = _function(
     "attention.attention",
-    "(Tensor q, Tensor k, Tensor v, Tensor(a3!) out, Tensor(a4!)? lse, float scale, bool causal) -> ()",
+    "(Tensor q, Tensor k, Tensor v, Tensor(a3!) out, Tensor(a4!)? lse, Scalar scale, bool causal) -> ()",
 )
 built_for = _function("device.built_for", "(Tensor(a0!) out) -> ()")
 add_one = _function("elementwise.add_one", "(Tensor a, Tensor(a1!) b) -> ()")
 add_constant = _function(
     "elementwise.add_constant",
-    "(Tensor a, Tensor(a1!) b, float offset) -> ()",
+    "(Tensor a, Tensor(a1!) b, Scalar offset) -> ()",
 )
 axpby = _function(
     "elementwise.axpby",
-    "(float alpha, Tensor x, float beta, Tensor y, Tensor(a4!) out) -> ()",
+    "(Scalar alpha, Tensor x, Scalar beta, Tensor y, Tensor(a4!) out) -> ()",
 )
 gemm = _function("gemm.gemm", "(Tensor a, Tensor b, Tensor(a2!) c, str activation) -> ()")
 host_add_constant = _function(
     "host.host_add_constant",
-    "(Tensor a, Tensor(a1!) b, float offset) -> ()",
+    "(Tensor a, Tensor(a1!) b, Scalar offset) -> ()",
 )
 host_axpby = _function(
     "host.host_axpby",
-    "(float alpha, Tensor x, float beta, Tensor y, Tensor(a4!) out) -> ()",
+    "(Scalar alpha, Tensor x, Scalar beta, Tensor y, Tensor(a4!) out) -> ()",
 )
 host_scalars = _function(
     "host.host_scalars",
-    "(bool flag, SymInt i8, SymInt i16, SymInt i32, SymInt i64, SymInt u8, SymInt u16, SymInt u32, SymInt u64, float f32, float f64, Tensor(a11!) integers, Tensor(a12!) floats) -> ()",
+    "(bool flag, SymInt i8, SymInt i16, SymInt i32, SymInt i64, SymInt u8, SymInt u16, SymInt u32, SymInt u64, Scalar f32, Scalar f64, Tensor(a11!) integers, Tensor(a12!) floats) -> ()",
 )
 host_defaults = _function(
     "host.host_defaults",
-    "(Tensor(a0!) out, bool flag, SymInt count, float ratio, float boxed) -> ()",
+    "(Tensor(a0!) out, bool flag, SymInt count, Scalar ratio, Scalar boxed) -> ()",
 )
 host_keyword_only = _function(
     "host.host_keyword_only",
-    "(Tensor x, Tensor(a1!) out, float factor) -> ()",
+    "(Tensor x, Tensor(a1!) out, Scalar factor) -> ()",
 )
 host_positional_only = _function(
     "host.host_positional_only",
-    "(Tensor x, float factor, Tensor(a2!) out) -> ()",
+    "(Tensor x, Scalar factor, Tensor(a2!) out) -> ()",
 )
 host_weighted_sum = _function(
     "host.host_weighted_sum",
@@ -108,10 +108,10 @@ host_polynomial = _function("host.host_polynomial", "(Tensor x, Tensor(a1!) out)
 host_row_sums = _function("host.host_row_sums", "(Tensor x, Tensor(a1!) out) -> ()")
 host_scale_add = _function(
     "host.host_scale_add",
-    "(Tensor x, float factor, bool negate, Tensor? bias, Tensor(a4!) out) -> ()",
+    "(Tensor x, Scalar factor, bool negate, Tensor? bias, Tensor(a4!) out) -> ()",
 )
 host_activate = _function("host.host_activate", "(Tensor x, str kind, Tensor(a2!) out) -> ()")
-rmsnorm = _function("norm.rmsnorm", "(Tensor x, Tensor weight, Tensor(a2!) out, float eps) -> ()")
+rmsnorm = _function("norm.rmsnorm", "(Tensor x, Tensor weight, Tensor(a2!) out, Scalar eps) -> ()")
 softmax = _function("softmax.softmax", "(Tensor x, Tensor(a1!) out) -> ()")
 softmax_backward = _function(
     "softmax.softmax_backward",

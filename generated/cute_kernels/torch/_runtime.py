@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.util
 import inspect
@@ -208,11 +209,30 @@ def _defined(name: str, schema: str, before: types.SimpleNamespace | None) -> ty
             _refuse(target, arguments)
         return known.run(*arguments)
 
+    def fake(*arguments: Any) -> Any:
+        on_meta = [a.is_meta for a in arguments if isinstance(a, torch.Tensor)]
+        if any(on_meta) and not all(on_meta):  # it would return memory that nobody has written to
+            raise TypeError(f"{target}: some tensors are on the meta device and some are not: nothing can be computed")
+        return known.fake(*arguments)
+
     library.impl(name, run, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"{NAMESPACE}::{name}", lambda *arguments: known.fake(*arguments), lib=library)
-    if not target._schema.is_mutable:
+    torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
+    if target._schema.is_mutable:  # PyTorch expects of such that they return what they write to
+        library.impl(name, functools.partial(_run_resolved, target), "Negative")
+        library.impl(name, functools.partial(_run_resolved, target), "Conjugate")
+    else:
         library.impl(name, lambda *arguments: known.differentiable(*arguments), "Autograd", with_keyset=True)
     return known
+
+
+def _run_resolved(target: Any, *arguments: Any) -> Any:
+    """Call an operator with copies of tensors whose memory holds their elements negated or conjugated."""
+    passed = [a.resolve_neg().resolve_conj() if isinstance(a, torch.Tensor) else a for a in arguments]
+    result = target(*passed)
+    for parameter, given, copy in zip(target._schema.arguments, arguments, passed):
+        if copy is not given and parameter.alias_info is not None and parameter.alias_info.is_write:
+            given.copy_(copy)
+    return result
 
 
 def _nothing(*_: Any) -> None:

@@ -42,7 +42,7 @@ __all__ = [
 
 @_functional(
     "attention",
-    "(Tensor q, Tensor k, Tensor v, float scale, bool causal) -> Tensor",
+    "(Tensor q, Tensor k, Tensor v, Scalar scale, bool causal) -> Tensor",
     (0, 1, 2, 5, -1, 3, 4),
 )
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
@@ -123,7 +123,7 @@ def add_one(a: Tensor) -> Tensor:
     return a.new_empty(a.shape, dtype=_torch.float32)
 
 
-@_functional("add_constant", "(Tensor a, float offset) -> Tensor", (0, 2, 1))
+@_functional("add_constant", "(Tensor a, Scalar offset) -> Tensor", (0, 2, 1))
 def add_constant(a: Tensor, offset: float = 1.0) -> Tensor:
     """b = a + offset, elementwise.
 
@@ -145,7 +145,7 @@ def add_constant(a: Tensor, offset: float = 1.0) -> Tensor:
     return a.new_empty(a.shape, dtype=_torch.float32)
 
 
-@_functional("axpby", "(float alpha, Tensor x, float beta, Tensor y) -> Tensor", (0, 1, 2, 3, 4))
+@_functional("axpby", "(Scalar alpha, Tensor x, Scalar beta, Tensor y) -> Tensor", (0, 1, 2, 3, 4))
 def axpby(alpha: float, x: Tensor, beta: float, y: Tensor) -> Tensor:
     """out = alpha * x + beta * y, elementwise.
 
@@ -225,7 +225,7 @@ def gemm(
     return a.new_empty((a.shape[0], b.shape[0]), dtype=c_dtype)
 
 
-@_functional("host_add_constant", "(Tensor a, float offset) -> Tensor", (0, 2, 1))
+@_functional("host_add_constant", "(Tensor a, Scalar offset) -> Tensor", (0, 2, 1))
 def host_add_constant(a: Tensor, offset: float = 1.0) -> Tensor:
     """b = a + offset, elementwise, on the CPU.
 
@@ -247,7 +247,7 @@ def host_add_constant(a: Tensor, offset: float = 1.0) -> Tensor:
 
 @_functional(
     "host_axpby",
-    "(float alpha, Tensor x, float beta, Tensor y) -> Tensor",
+    "(Scalar alpha, Tensor x, Scalar beta, Tensor y) -> Tensor",
     (0, 1, 2, 3, 4),
 )
 def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor) -> Tensor:
@@ -269,7 +269,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor) -> Tensor:
     return x.new_empty(x.shape, dtype=_torch.float32)
 
 
-@_functional("host_keyword_only", "(Tensor x, float factor) -> Tensor", (0, 2, 1))
+@_functional("host_keyword_only", "(Tensor x, Scalar factor) -> Tensor", (0, 2, 1))
 def host_keyword_only(x: Tensor, *, factor: float = 2.0) -> Tensor:
     """out = factor * x, elementwise; ``factor`` goes by keyword only.
 
@@ -284,7 +284,7 @@ def host_keyword_only(x: Tensor, *, factor: float = 2.0) -> Tensor:
     return x.new_empty(x.shape, dtype=_torch.float32)
 
 
-@_functional("host_positional_only", "(Tensor x, float factor) -> Tensor", (0, 1, 2))
+@_functional("host_positional_only", "(Tensor x, Scalar factor) -> Tensor", (0, 1, 2))
 def host_positional_only(x: Tensor, factor: float) -> Tensor:
     """out = factor * x, elementwise; every argument goes by position only.
 
@@ -403,7 +403,7 @@ def host_row_sums(x: Tensor) -> Tensor:
 
 @_functional(
     "host_scale_add",
-    "(Tensor x, float factor, bool negate, Tensor? bias) -> Tensor",
+    "(Tensor x, Scalar factor, bool negate, Tensor? bias) -> Tensor",
     (0, 1, 2, 3, 4),
 )
 def host_scale_add(x: Tensor, factor: float, negate: bool, bias: Tensor | None) -> Tensor:
@@ -469,7 +469,7 @@ def host_activate(x: Tensor, kind: Literal["identity", "square", "cube"]) -> Ten
     return x.new_empty((x.shape[0],), dtype=_torch.float32)
 
 
-@_functional("rmsnorm", "(Tensor x, Tensor weight, float eps) -> Tensor", (0, 1, 3, 2))
+@_functional("rmsnorm", "(Tensor x, Tensor weight, Scalar eps) -> Tensor", (0, 1, 3, 2))
 def rmsnorm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """out = x / sqrt(mean(x**2) + eps) * weight along each row.
 
