@@ -30,6 +30,7 @@ from stubgen import (
     folders,
     frameworks,
     identity,
+    inputs,
     link,
     machine,
     manifest,
@@ -138,7 +139,7 @@ def generate_shard(
     installed = versions.installed(compiler)
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
-    with _executor(project, settings, modules, jobs) as executor, scratch_folder() as scratch:
+    with _executor(project, settings, modules, jobs, progress) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
             modules, targets, settings.package, scratch, executor, progress, store, shard
         )
@@ -147,7 +148,8 @@ def generate_shard(
     store.tidy()
     file = output / shards.file_name(settings.package, shard)
     store.write(file, shards.Record(shard.number, shard.count, _shaping(project, settings)))
-    return ShardResult(file, len(irs), (*warnings, *versions.untested(installed), *store.warnings()))
+    remarks = (*store.warnings(), *executor.warnings())
+    return ShardResult(file, len(irs), (*warnings, *versions.untested(installed), *remarks))
 
 
 def _shaping(project: Path, settings: Config) -> dict[str, Any]:
@@ -162,6 +164,7 @@ def _remember(project: Path, settings: Config, made: _Made) -> None:
     """Let the next run know that there is nothing to do, if nothing changes."""
     sources = {path for module in made.modules for path in fingerprint.all_sources(module, project)}
     sources |= {path for given in settings.kernels for path in python_files(project / given)}
+    sources |= set(inputs.data_files(project, settings))
     summary = Summary(settings.package, len(made.library.kernels), made.warnings)
     state.remember(project, settings, sources, made.files, summary)
 
@@ -186,7 +189,11 @@ class _Made:
 
 @contextlib.contextmanager
 def _executor(
-    project: Path, settings: Config, modules: Sequence[discovery.KernelModule], jobs: int
+    project: Path,
+    settings: Config,
+    modules: Sequence[discovery.KernelModule],
+    jobs: int,
+    progress: Progress,
 ) -> Generator[Executor, None, None]:
     """Give what compiles, as the configuration says."""
     if settings.executor == "local" or not settings.scheduler:
@@ -194,7 +201,14 @@ def _executor(
         return
     from stubgen.remote import dask_executor
 
-    with dask_executor.DaskExecutor(settings.scheduler, project, modules) as executor:
+    with dask_executor.DaskExecutor(
+        settings.scheduler,
+        project,
+        modules,
+        data=inputs.data_files(project, settings),
+        patience=float(settings.cluster_timeout),
+        say=progress.note,
+    ) as executor:
         yield executor
 
 
@@ -209,7 +223,7 @@ def _build(
     modules = _kernel_modules(project, settings)
     targets = _targets(project, settings)
     target = _host_target(settings)
-    with _executor(project, settings, modules, jobs) as executor, scratch_folder() as scratch:
+    with _executor(project, settings, modules, jobs, progress) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
             modules,
             targets,
@@ -260,7 +274,8 @@ def _build(
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
         library, files, gpu_code=gpu_code, sources=sources, host=host
     )
-    return _Made(library, host, files, modules, (*warnings, *versions.untested(installed)), store.warnings())
+    remarks = (*store.warnings(), *executor.warnings())
+    return _Made(library, host, files, modules, (*warnings, *versions.untested(installed)), remarks)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -294,6 +309,7 @@ def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
     names: list[str | None] = [*_in_order_of_preference(settings.archs)] or [pool.detect_arch()]
     named = tuple(dict.fromkeys((*settings.archs, *settings.devices)))
     logs = str(_log_folder(project))
+    data = fingerprint.of_files(inputs.data_files(project, settings), project)
     return tuple(
         Settings(
             str(project),
@@ -302,6 +318,7 @@ def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
             logs,
             named,
             float(settings.timeout),
+            data,
         )
         for arch in names
     )

@@ -12,6 +12,7 @@ from stubgen import cache, config
 from stubgen.cache import FolderCache
 from stubgen.cli_options import Json, ProjectFolder
 from stubgen.cli_output import out, print_json, reporting_errors
+from stubgen.remote.store import shown_url
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -28,7 +29,7 @@ def info(project: ProjectFolder = None, as_json: Json = False) -> None:
     """Show where compiled kernels are kept, and how much there is."""
     with reporting_errors(as_json):
         setting, store = _store(project)
-        found: dict[str, Any] = {"setting": setting, "folder": None, "entries": 0, "bytes": 0}
+        found: dict[str, Any] = {"setting": shown_url(setting), "folder": None, "entries": 0, "bytes": 0}
         if store is not None:
             contents = store.contents()
             found |= {
@@ -45,7 +46,10 @@ def info(project: ProjectFolder = None, as_json: Json = False) -> None:
             size, limit = _shown(found["bytes"]), _shown(cache.DEFAULT_LIMIT)
             out.print(f"{found['folder']}: {_entries(found['entries'])}, {size} of {limit}", markup=False)
             if "://" in setting:
-                out.print(f"it stands in front of {setting}, which these commands leave alone", markup=False)
+                out.print(
+                    f"it stands in front of {shown_url(setting)}, which these commands leave alone",
+                    markup=False,
+                )
 
 
 @app.command()

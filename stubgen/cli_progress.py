@@ -51,6 +51,10 @@ class Bar:
             self._tally.step(what)
             self._show()
 
+    def note(self, text: str) -> None:
+        """Print it above."""
+        self._shown.console.print(text, markup=False)
+
     def _show(self) -> None:
         if self._tally is not None:
             self._shown.update(self._shown.tasks[-1].id, completed=self._tally.done)
@@ -96,6 +100,10 @@ class Lines:
             self._tally.step(what)
             if time.monotonic() - self._last >= _QUIET:
                 self._say()
+
+    def note(self, text: str) -> None:
+        """Print it."""
+        self._console.print(f"  {text}", markup=False)
 
     def _say(self) -> None:
         if self._tally is not None:

@@ -78,9 +78,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """What compiles: processes of this machine, or a Dask cluster."""
     scheduler: str | None = None
     """Address of the Dask cluster's scheduler."""
+    cluster_timeout: _Count = 60
+    """Seconds after which a scheduler or worker that says nothing counts as gone, and a cluster as empty."""
+    data: tuple[str, ...] = ()
+    """Files that kernel modules read while they are imported: patterns, relative to the project."""
 
 
-OF_THE_MACHINE = ("output", "cache", "timeout", "executor", "scheduler")
+OF_THE_MACHINE = ("output", "cache", "timeout", "executor", "scheduler", "cluster_timeout")
 """Settings that may differ between machines that make the same."""
 
 

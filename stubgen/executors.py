@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.diagnostics import Problem
 
 
 class Workers(Protocol):
@@ -53,6 +54,10 @@ class Executor(Protocol):
         """Start workers, and end them."""
         ...
 
+    def warnings(self) -> tuple[Problem, ...]:
+        """Return what went wrong so far, and did not keep the run from going on."""
+        ...
+
 
 @dataclass(frozen=True)
 class Local:
@@ -63,6 +68,10 @@ class Local:
     def workers(self, settings: Settings) -> AbstractContextManager[Workers]:
         """Start worker processes, and end them."""
         return pool.workers(settings, self.count)
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Return none."""
+        return ()
 
 
 class Lazy:

@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -18,6 +19,12 @@ from stubgen import discovery, installed, source_effects
 def of_text(paths: Sequence[Path]) -> str:
     """Hash files as they are."""
     return _joined(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
+
+
+def of_files(paths: Sequence[Path], project: Path) -> str:
+    """Hash files with their names as seen from the project; empty if there are none."""
+    names = (os.path.relpath(path, project) for path in paths)
+    return _joined([*names, of_text(paths)]) if paths else ""
 
 
 def of_meaning(paths: Sequence[Path]) -> str:

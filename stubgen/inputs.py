@@ -9,7 +9,7 @@ from pathlib import Path
 import stubgen
 from stubgen import discovery
 from stubgen.config import Config
-from stubgen.diagnostics import StubgenError, problem
+from stubgen.diagnostics import StubgenError, problem, raise_if_any
 
 
 def inputs(project: Path, settings: Config) -> tuple[Path, ...]:
@@ -42,11 +42,44 @@ def inputs(project: Path, settings: Config) -> tuple[Path, ...]:
     given = [project / path for path in settings.kernels]
     for folder in filter(Path.is_dir, given):
         found.update(_searched(folder))
+    found.update(data_files(project, settings))
     for module in discovery.find_modules(given, project):
         if module.declares:
             _, root = discovery.import_name(module.path)
             found.update(discovery.source_closure(module.path, [root, project]))
     return tuple(sorted(found))
+
+
+def data_files(project: Path, settings: Config) -> tuple[Path, ...]:
+    """List the files that kernel modules read, as the configuration names them.
+
+    Parameters
+    ----------
+    project
+        The project's folder, absolute.
+    settings
+        The configuration.
+
+    Returns
+    -------
+    tuple of Path
+        Absolute and sorted.
+
+    Raises
+    ------
+    StubgenError
+        CS128 for each pattern that no file fits.
+    """
+    files = {pattern: _fitting(project, pattern) for pattern in settings.data}
+    raise_if_any(problem("CS128", pattern=pattern) for pattern, fitting in files.items() if not fitting)
+    return tuple(sorted({path for fitting in files.values() for path in fitting}))
+
+
+def _fitting(project: Path, pattern: str) -> list[Path]:
+    try:
+        return [path for path in project.glob(pattern) if path.is_file()]
+    except (NotImplementedError, ValueError):  # absolute, or empty
+        return []
 
 
 def _searched(folder: Path) -> Iterable[Path]:

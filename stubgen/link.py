@@ -127,7 +127,7 @@ def compile_objects(
                 partial(compile_source, name, text, include, toolchain, host, work)
                 for name, text in texts.items()
             ),
-            *(partial(_compile_kernel, kernel, toolchain, host, work) for kernel in kernels),
+            *_kernel_compilations(kernels, toolchain, host, work),
         ],
         jobs or os.cpu_count() or 1,
     )
@@ -260,13 +260,25 @@ def compile_kernels(
     StubgenError
         CS401 to CS403, CS405 and CS406, for all that do not compile.
     """
-    return _at_once([partial(_compile_kernel, kernel, toolchain, host, work) for kernel in kernels], jobs)
+    return _at_once(_kernel_compilations(kernels, toolchain, host, work), jobs)
 
 
-def _compile_kernel(kernel: KernelIR, toolchain: Toolchain, host: HostTarget, work: Path) -> Path:
+def _kernel_compilations(
+    kernels: Sequence[KernelIR], toolchain: Toolchain, host: HostTarget, work: Path
+) -> list[Callable[[], Path]]:
+    """Return what compiles each kernel; the store hears of all of them first."""
+    irs = [_complete(kernel, work) for kernel in kernels]
+    toolchain.expect(irs, host)
+    return [
+        partial(_compile_kernel, kernel, ir, toolchain, host, work)
+        for kernel, ir in zip(kernels, irs, strict=True)
+    ]
+
+
+def _compile_kernel(kernel: KernelIR, ir: Path, toolchain: Toolchain, host: HostTarget, work: Path) -> Path:
     # The hyphen keeps a kernel called `companion` apart from the companion.
     obj = work / f"kernel-{kernel.name}.o"
-    toolchain.compile_ir(_complete(kernel, work), obj, host)
+    toolchain.compile_ir(ir, obj, host)
     return obj
 
 

@@ -22,6 +22,9 @@ class Progress(Protocol):
     def step(self, what: str) -> None:
         """Finish a step of the phase."""
 
+    def note(self, text: str) -> None:
+        """Say what keeps everybody waiting."""
+
 
 class Silent:
     """Nobody watches."""
@@ -36,6 +39,9 @@ class Silent:
         """Ignore it."""
 
     def step(self, what: str) -> None:
+        """Ignore it."""
+
+    def note(self, text: str) -> None:
         """Ignore it."""
 
 

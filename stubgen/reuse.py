@@ -87,7 +87,10 @@ class Reuse:
         self._store = store
         project = Path(target.project)
         self._base = cache.key(
-            fingerprint.of_tool(), target.arch, target.profile and msgspec.to_builtins(target.profile)
+            fingerprint.of_tool(),
+            target.arch,
+            target.profile and msgspec.to_builtins(target.profile),
+            target.data,
         )
         self._arch = target.arch
         self._seconds: dict[str, dict[str, float]] = {}

@@ -277,6 +277,10 @@ class Nobody:
         del settings
         yield self
 
+    def warnings(self) -> tuple[Problem, ...]:
+        """Return none."""
+        return ()
+
     def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
         """Refuse: every shard has the declarations of all modules."""
         self._refuse("what is declared in " + _shortened([module.file for module in modules]))

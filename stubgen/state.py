@@ -21,6 +21,7 @@ import msgspec
 from stubgen import folders
 from stubgen.config import Config, shaping
 from stubgen.diagnostics import Problem
+from stubgen.inputs import data_files
 from stubgen.names import staging_prefix
 
 _TOOLS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "ziglang", "cute-stubgen", "nvidia-cuda-runtime-cu12")
@@ -140,6 +141,7 @@ def _surroundings(project: Path, settings: Config) -> str:
         settings.output,
         settings.cache,  # whoever names another one wants it filled
         shaping(settings),
+        [str(path) for path in data_files(project, settings)],
         sys.version,
         sys.prefix,
         [(name, _version(name)) for name in _TOOLS],

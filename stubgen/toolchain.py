@@ -128,14 +128,13 @@ class Toolchain(ABC):
             CS401 and CS402 as for :meth:`describe`; CS403 if the file does not compile; CS405 if
             the object cannot be written; CS409 if the compiler is too old for the IR.
         """
-        command: list[str | Path] = [
-            *self._ir_compiler(host),
-            *_COMPILE_IR,
-            ir.name,
-            "-o",
-            obj.absolute(),
-        ]
-        self._compile(command, ir, obj, host)
+        self._compile(self._ir_command(ir, obj, host), ir, obj, host)
+
+    def expect(self, irs: Sequence[Path], host: HostTarget) -> None:
+        """Let the store know which objects will be asked for soon."""
+        if not isinstance(self.store, NoCache):
+            obj = Path("object.o")
+            self.store.expect([self._object_key(self._ir_command(ir, obj, host), ir, obj) for ir in irs])
 
     def compile_c(self, source: Path, obj: Path, host: HostTarget, include: Sequence[Path] = ()) -> None:
         """Compile C.
@@ -273,6 +272,9 @@ class Toolchain(ABC):
             reason = f"it gives no version, but says {said.partition(chr(10))[0]!r}"
             raise ToolError(problem("CS402", tool="clang", reason=reason))
         return found[1]
+
+    def _ir_command(self, ir: Path, obj: Path, host: HostTarget) -> list[str | Path]:
+        return [*self._ir_compiler(host), *_COMPILE_IR, ir.name, "-o", obj.absolute()]
 
     def _environment(self) -> dict[str, str]:
         return environment()

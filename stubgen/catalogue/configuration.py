@@ -63,9 +63,9 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "see whether it runs, and whether this machine reaches it; the address is what dask scheduler prints",
     ),
     "CS123": Entry(
-        "no worker of the Dask cluster at {address} has taken a job in {seconds} s",
-        "start workers: dask worker {address}",
-        "The cluster may also be busy with the jobs of others.",
+        "no worker of the Dask cluster at {address} has answered in {seconds} s",
+        "start workers: dask worker {address}; for workers that take longer to start, set cluster-timeout",
+        "A worker counts while the scheduler hears from it. What a silent one had is given to others.",
     ),
     "CS124": Entry(
         "the Dask worker {worker} has {differences}",
@@ -76,7 +76,24 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
     "CS125": Entry(
         "{what} did not come back from the Dask cluster: {reason}",
         "look into the log of the worker; where workers are lost for lack of memory, give each fewer threads",
-        "What a lost worker was working on is done again by others, some three times.",
+        "It was tried three times, by different workers where there are several.",
+    ),
+    "CS126": Entry(
+        "the Dask scheduler at {address} is gone: {reason}",
+        "see why it has ended, or does not answer, and run again; what was compiled is kept",
+    ),
+    "CS127": Entry(
+        "no worker of the Dask cluster at {address} can be used: {reason}",
+        "make room on their disks, or start other workers",
+    ),
+    "CS128": Entry(
+        "no file fits {pattern!r} in data",
+        "correct data under [tool.cute-stubgen]; it holds patterns relative to the project, such as "
+        '"kernels/tables/*.json"',
+    ),
+    "CS129": Entry(
+        "the sources and data files that travel to Dask workers take {size} MB, more than {limit} MB",
+        "name fewer files in data",
     ),
     "CS130": Entry(
         "{given!r} is no shard",

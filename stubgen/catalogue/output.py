@@ -109,6 +109,14 @@ Compiled functions return nothing.
         'cache = "off" says that nothing is to be kept',
         "The run is whole. The next one will compile again what this one has compiled.",
     ),
+    "CS619": Entry(
+        "the Dask worker {worker} was not used: {reason}",
+        "make room on its disk, or stop it; the others have done its work",
+    ),
+    "CS620": Entry(
+        "{count} entries could not be put into the cache {url} in {seconds} s",
+        "see whether the network is as fast as it should be; what is missing there is in this machine's folder",
+    ),
     # CS9xx: the tool itself.
     "CS901": Entry(
         "cute-stubgen failed: {error}",

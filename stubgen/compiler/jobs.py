@@ -25,6 +25,8 @@ class Settings(msgspec.Struct, frozen=True):
     """All that the user names; the DSL has to know every one."""
     timeout: float = 600.0
     """Seconds that one kernel, or importing one module, may take."""
+    data: str = ""
+    """Hash of the data files that kernel modules read."""
 
 
 class ModuleJob(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -14,17 +14,13 @@ import msgspec
 
 from stubgen import discovery, fingerprint
 from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
-from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.diagnostics import Problem, problem, raise_if_any
 from stubgen.model import Place
-from stubgen.remote import dask_worker, tasks, versions
+from stubgen.remote import dask_worker, plain, tasks, versions
+from stubgen.remote.batch import Batch, Failed
+from stubgen.remote.cluster import Cluster
 from stubgen.remote.extras import require
 from stubgen.remote.tasks import Answer, Run, Task
-
-_CONNECTING = 15
-_STARTING = 300
-"""Seconds that the cluster may take until it does the first of its tasks."""
-_RETRIES = 1
-"""How often a task is tried again that failed; one whose worker was lost is, in any case."""
 
 _Kind = TypeVar("_Kind")
 
@@ -40,15 +36,33 @@ class DaskExecutor:
         The project's folder.
     modules
         The kernel modules, whose sources travel with the jobs.
+    data
+        Other files that they read, which travel too.
+    patience
+        Seconds after which what says nothing counts as gone.
+    say
+        Told what keeps the user waiting.
     """
 
-    def __init__(self, address: str, project: Path, modules: Sequence[discovery.KernelModule]) -> None:
+    def __init__(
+        self,
+        address: str,
+        project: Path,
+        modules: Sequence[discovery.KernelModule],
+        *,
+        data: Sequence[Path] = (),
+        patience: float = 60.0,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._address = address
         self._project = project
         self._modules = modules
+        self._data = data
+        self._patience = patience
+        self._say = say
         self._stack = ExitStack()
         self._name = uuid.uuid4().hex
-        self._count = 1
+        self._connected: Cluster | None = None
 
     def __enter__(self) -> DaskExecutor:
         return self
@@ -59,80 +73,52 @@ class DaskExecutor:
     @property
     def count(self) -> int:
         """How many kernels are compiled at a time; 1 as long as that is not known."""
-        return self._count
+        return self._connected.count if self._connected else 1
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Return which workers were not used, and why."""
+        return self._connected.warnings() if self._connected else ()
 
     @contextlib.contextmanager
     def workers(self, settings: Settings) -> Generator[DaskWorkers, None, None]:
         """Give the cluster, as the workers for one architecture."""
         files = {path for module in self._modules for path in fingerprint.closure(module, self._project)}
+        files |= set(self._data)
         base = tasks.common_folder([self._project, *(path.parent for path in files)])
         names = {name for m in self._modules for name in fingerprint.imported_names(m, self._project)}
         packages = tuple(sorted(names))
-        run = Run(self._name, settings, str(base), packages, versions.installed(packages))
-        self._refuse_other_versions(run)
-        with self._client.as_current():
-            yield DaskWorkers(self._client, self._sources(files, base), run)
+        run = Run(self._name, settings, str(base), packages, versions.installed(packages), self._patience)
+        yield DaskWorkers(self._cluster, tasks.pack_sources(files, base), run)
 
     @cached_property
-    def _client(self) -> Any:
-        distributed: Any = require("distributed", what="executor = 'dask'", extra="dask")
-        try:
-            client = distributed.Client(self._address, timeout=_CONNECTING, set_as_default=False)
-        except (OSError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise StubgenError(problem("CS122", address=self._address, reason=reason)) from None
-        self._stack.callback(_leave, client, self._name)
-        threads: dict[str, int] = client.nthreads()
-        self._count = max(1, sum(threads.values()))
-        return client
-
-    def _refuse_other_versions(self, run: Run) -> None:
-        """Ask the workers that are there; those that come later look for themselves."""
-        answers: dict[str, dict[str, str]] = self._client.run(eval, versions.QUESTION, on_error="ignore")
-        raise_if_any(
-            _other_versions(worker, found)
-            for worker, there in sorted(answers.items())
-            if (found := versions.differences(run.versions, there))
-        )
-
-    def _sources(self, files: Iterable[Path], base: Path) -> Any:
-        """Give the sources to the cluster, as the result of a task: a lost result is made again."""
-        distributed: Any = require("distributed", what="executor = 'dask'", extra="dask")
-        packed = tasks.pack_sources(files, base)
-        future = self._client.submit(dask_worker.sources, packed, pure=False)
-        try:
-            distributed.wait(future, timeout=_STARTING)
-        except (TimeoutError, distributed.TimeoutError):
-            raise StubgenError(problem("CS123", address=self._address, seconds=_STARTING)) from None
-        return future
-
-
-def _leave(client: Any, run: str) -> None:
-    with contextlib.suppress(Exception):  # workers that are gone need not clear up
-        client.run(dask_worker.leave, run, on_error="ignore")
-    client.close()
+    def _cluster(self) -> Cluster:
+        require("distributed", what="executor = 'dask'", extra="dask")
+        self._stack.enter_context(plain.only_plain_data())
+        self._connected = Cluster(self._address, self._patience, self._say)
+        self._stack.callback(self._connected.close, dask_worker.leave, self._name)
+        return self._connected
 
 
 class DaskWorkers:
     """The workers of a cluster, for one architecture."""
 
-    def __init__(self, client: Any, sources: Any, run: Run) -> None:
-        self._client = client
+    def __init__(self, cluster: Cluster, sources: bytes, run: Run) -> None:
+        self._cluster = cluster
         self._sources = sources
         self._run = tasks.pack(run)
         self._logs = Path(run.settings.log_dir)
 
     def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
         """List what each module declares, in the order of the modules."""
-        futures = [self._submit(Task("expand", module), module.name) for module in modules]
-        found: list[Expansion] = []
-        for module, future in zip(modules, futures, strict=True):
-            answer = self._answer(future, module.file, Place(module.file, 1), None)
-            if isinstance(answer, Problem):
-                found.append(Expansion(problems=(answer,)))
-            else:
-                found.append(self._result(answer, Expansion))
-        return found
+        expansions = [Expansion()] * len(modules)
+        for position, answer in self._answers([Task("expand", module) for module in modules]):
+            module = modules[position]
+            expansions[position] = (
+                Expansion(problems=(_lost(answer, module.file, Place(module.file, 1)),))
+                if isinstance(answer, Failed)
+                else self._result(answer, Expansion)
+            )
+        return expansions
 
     def compile(
         self,
@@ -142,14 +128,11 @@ class DaskWorkers:
     ) -> None:
         """Compile declarations, begun in the order of the jobs; nobody says when each is begun."""
         del on_start
-        distributed: Any = require("distributed", what="executor = 'dask'", extra="dask")
-        futures = {self._submit(_task("compile", job), job.build_name): job for job in jobs}
-        for future in distributed.as_completed(list(futures)):
-            job = futures.pop(future)
-            name, place = job.declared.name, job.declared.place
-            answer = self._answer(future, name, place, name)
-            if isinstance(answer, Problem):
-                outcome = Outcome(problems=(answer,))
+        for position, answer in self._answers([_task("compile", job) for job in jobs]):
+            job = jobs[position]
+            if isinstance(answer, Failed):
+                declared = job.declared
+                outcome = Outcome(problems=(_lost(answer, declared.name, declared.place, declared.name),))
             else:
                 outcome = self._result(answer, Outcome)
                 Path(job.ir_path).write_bytes(answer.ir)
@@ -157,45 +140,27 @@ class DaskWorkers:
 
     def facts(self, jobs: Sequence[CompileJob]) -> list[Facts | None]:
         """Read what can be known of kernels without compiling them, in the order of the jobs."""
-        futures = [self._submit(_task("facts", job), job.build_name) for job in jobs]
-        found: list[Facts | None] = []
-        for job, future in zip(jobs, futures, strict=True):
-            answer = self._answer(future, job.declared.name, job.declared.place, job.declared.name)
-            known = b"" if isinstance(answer, Problem) else answer.result
-            found.append(msgspec.msgpack.decode(known, type=Facts | None) if known else None)
-        return found
+        facts: list[Facts | None] = [None] * len(jobs)
+        for position, answer in self._answers([_task("facts", job) for job in jobs]):
+            if isinstance(answer, Answer) and answer.result:
+                facts[position] = msgspec.msgpack.decode(answer.result, type=Facts | None)
+        return facts
 
-    def _submit(self, task: Task, what: str) -> Any:
-        return self._client.submit(
-            dask_worker.do,
-            self._sources,
-            self._run,
-            tasks.pack(task),
-            key=f"cute-stubgen-{task.kind}-{what}-{uuid.uuid4().hex}",
-            pure=False,
-            retries=_RETRIES,
-        )
-
-    def _answer(self, future: Any, what: str, place: Place | None, kernel: str | None) -> Answer | Problem:
-        """Give what a task has come to, or why it has not.
+    def _answers(self, wanted: Sequence[Task]) -> Iterator[tuple[int, Answer | Failed]]:
+        """Yield what tasks come to, with the logs that they name written here.
 
         Raises
         ------
         StubgenError
-            CS124 if the worker has other versions; whatever else keeps it from working at all.
+            What keeps a worker, or all of them, from working at all.
         """
-        try:
-            answer = tasks.unpack(future.result(), Answer)
-        except Exception as error:  # of any class: that of the worker's own, or one of Dask's
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            return problem("CS125", place=place, kernel=kernel, what=what, reason=reason)
-        if answer.differences:
-            raise StubgenError(_other_versions(answer.worker, answer.differences))
-        raise_if_any(answer.problems)
-        for name, text in answer.logs.items():
-            with contextlib.suppress(OSError):  # the problem is worth more than its log
-                (self._logs / Path(name).name).write_text(text)
-        return answer
+        for position, answer in Batch(self._cluster, self._run, self._sources, wanted).answers():
+            if isinstance(answer, Answer):
+                raise_if_any(answer.problems)
+                for name, text in answer.logs.items():
+                    with contextlib.suppress(OSError):  # the problem is worth more than its log
+                        (self._logs / Path(name).name).write_text(text)
+            yield position, answer
 
     @staticmethod
     def _result(answer: Answer, kind: type[_Kind]) -> _Kind:
@@ -206,5 +171,5 @@ def _task(kind: Any, job: CompileJob) -> Task:
     return Task(kind, job.module, job.declared, job.build_name)
 
 
-def _other_versions(worker: str, found: Sequence[str]) -> Problem:
-    return problem("CS124", worker=worker, differences=", ".join(found))
+def _lost(failed: Failed, what: str, place: Place | None, kernel: str | None = None) -> Problem:
+    return problem("CS125", place=place, kernel=kernel, what=what, reason=failed.reason)

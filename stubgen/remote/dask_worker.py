@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Generator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,56 +23,106 @@ from stubgen.compiler.jobs import ModuleJob
 from stubgen.remote import host, tasks, versions
 from stubgen.remote.tasks import Answer, Run, Task
 
+_STARTING = 600.0
+"""Seconds that a process may take before it begins with its first task; see :mod:`.processes`."""
+_SPARE = 60.0
+"""Seconds that a task may take beside what it is made of."""
+_KEPT = 5
+"""How many times a run's patience its sources are kept while it asks for nothing: it may have been killed."""
+_ENDING = 10.0
+"""Seconds that a process gets to end by itself."""
+_ROOM = 1 << 20
+"""Bytes that the least thing needs."""
+
+
+@dataclass
+class _Place:
+    """Where the sources of a run are."""
+
+    folder: Path
+    kept: float
+    """Seconds that they are kept for while nothing asks for them."""
+    used: float
+    """When they were, the last time."""
+    tasks: int = 0
+    """How many are going on there."""
+
+
 _lock = threading.Lock()
-_folders: dict[str, Path] = {}
-"""By name of a run, where its sources are."""
+_places: dict[str, _Place] = {}
+"""By name of a run."""
 _idle: list[_Process] = []
 """Processes without a task; the last one was used last."""
 
 
-def sources(packed: bytes) -> bytes:
-    """Give what it gets: a task that the cluster does again if the worker that has its result is lost."""
-    return packed
-
-
-def do(packed: bytes, run: bytes, task: bytes) -> bytes:
-    """Do a task.
+def do(run: bytes, task: bytes, sources: bytes) -> bytes:
+    """Do a task. Nothing is raised: whoever asks does not unpickle what comes from here.
 
     Parameters
     ----------
-    packed
-        The sources.
     run, task
         :class:`~stubgen.remote.tasks.Run` and :class:`~stubgen.remote.tasks.Task`, packed.
+    sources
+        Packed; empty as long as they may be here already.
 
     Returns
     -------
     bytes
         :class:`~stubgen.remote.tasks.Answer`, packed.
     """
-    common, wanted = tasks.unpack(run, Run), tasks.unpack(task, Task)
-    found = versions.differences(common.versions, versions.installed(common.packages))
-    if found:
-        return tasks.pack(Answer(worker=_own_address(), differences=found))
-    there = _There(common, _unpacked(common.name, packed))
-    with _process(common, there) as process:
-        answer = process.ask(there.task(wanted))
-    answer = msgspec.structs.replace(
-        answer, worker=_own_address(), result=there.named_as_there(answer.result)
-    )
-    return tasks.pack(answer)
+    try:
+        answer = _answer(tasks.unpack(run, Run), tasks.unpack(task, Task), sources)
+    except Exception as error:  # of any class
+        answer = Answer(trouble=f"{type(error).__name__}: {' '.join(str(error).split())}")
+    if answer.trouble or answer.problems or (answer.result and not answer.ir):
+        answer = msgspec.structs.replace(answer, unusable=_why_no_room())
+    return tasks.pack(msgspec.structs.replace(answer, worker=_own_address()))
+
+
+def _answer(run: Run, task: Task, sources: bytes) -> Answer:
+    differences = versions.differences(run.versions, versions.installed(run.packages))
+    if differences:
+        return Answer(differences=differences)
+    with _unpacked(run, sources) as folder:
+        if folder is None:
+            return Answer(lacks_sources=True)
+        there = _There(run, folder)
+        with _process(run, there) as process:
+            answer = process.ask(there.task(task))
+        return msgspec.structs.replace(answer, result=there.named_as_there(answer.result))
 
 
 def leave(run: str) -> None:
     """Clear up after a run."""
     with _lock:
-        folder = _folders.pop(run, None)
+        place = _places.pop(run, None)
         ended = [process for process in _idle if process.run == run]
         _idle[:] = [process for process in _idle if process.run != run]
     for process in ended:
         process.end()
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    if place is not None:
+        shutil.rmtree(place.folder, ignore_errors=True)
+
+
+def _leave_forgotten(run: str) -> None:
+    """Wait until a run has asked for nothing for long, as when it was killed, and clear up after it."""
+    while (place := _places.get(run)) is not None:
+        left = place.kept if place.tasks else place.used + place.kept - time.monotonic()
+        if left <= 0:
+            leave(run)
+            return
+        time.sleep(left)
+
+
+def _why_no_room() -> str:
+    """Try whether this machine has room for anything; empty if it has."""
+    for folder in dict.fromkeys((_own_folder(), None)):
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(_ROOM))
+        except OSError as error:
+            return f"{error.strerror or error}: {folder or tempfile.gettempdir()}"
+    return ""
 
 
 class _There:
@@ -104,6 +158,9 @@ class _Process:
 
     def __init__(self, run: Run, there: _There) -> None:
         self.run, self.arch = run.name, run.settings.arch
+        self._limit = 2 * run.settings.timeout + _SPARE  # what dies is tried twice
+        self._starting = _STARTING
+        self._patience = max(run.patience, 3 * host.BEAT)
         # In a folder where no module is in the way of the tool's own.
         self._empty = tempfile.mkdtemp(prefix="cute-stubgen-")
         self._process = subprocess.Popen(
@@ -112,35 +169,54 @@ class _Process:
             stdout=subprocess.PIPE,
             cwd=self._empty,
         )
-        self._send(there.settings)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests = Connection(os.dup(self._process.stdin.fileno()), readable=False)
+        self._answers = Connection(os.dup(self._process.stdout.fileno()), writable=False)
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._requests.send_bytes(msgspec.msgpack.encode(there.settings))
 
     def ask(self, task: Task) -> Answer:
-        """Have a task done."""
-        self._send(task)
-        assert self._process.stdout is not None
-        answer = host.receive(self._process.stdout)  # type: ignore[arg-type]
-        if answer is None:
-            raise RuntimeError(f"the process for {self.arch} has ended; its last words are in this log")
+        """Have a task done.
+
+        Raises
+        ------
+        RuntimeError
+            The process has ended, is stopped, or takes too long.
+        """
+        end = time.monotonic() + self._limit + self._starting
+        try:
+            self._requests.send_bytes(msgspec.msgpack.encode(task))
+            while not (answer := self._message(end)):
+                pass
+        except (EOFError, OSError):
+            raise RuntimeError(f"the process for {self.arch} has ended; its log says why") from None
+        self._starting = 0.0
         return msgspec.msgpack.decode(answer, type=Answer)
+
+    def _message(self, end: float) -> bytes:
+        """Wait for an answer, or an empty sign of life."""
+        if not self._answers.poll(self._patience):
+            silence = f"{self._patience:g} s"
+            raise RuntimeError(f"the process for {self.arch} has given no sign of life for {silence}")
+        if time.monotonic() > end:
+            raise RuntimeError(f"the process for {self.arch} has not answered in time")
+        return self._answers.recv_bytes()
 
     def is_alive(self) -> bool:
         """Tell whether it can be asked."""
         return self._process.poll() is None
 
     def end(self) -> None:
-        """Let it end."""
-        with contextlib.suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+        """Let it end, and what it has started with it."""
+        self._requests.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(10)
+            self._process.wait(_ENDING)
         self._process.kill()
         self._process.wait()
+        self._answers.close()
         shutil.rmtree(self._empty, ignore_errors=True)
-
-    def _send(self, message: Any) -> None:
-        assert self._process.stdin is not None
-        host.send(self._process.stdin, msgspec.msgpack.encode(message))  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -163,14 +239,31 @@ def _process(run: Run, there: _There) -> Generator[_Process, None, None]:
         _idle.append(process)
 
 
-def _unpacked(run: str, packed: bytes) -> Path:
-    """Give the folder of a run, with its sources in it."""
+@contextlib.contextmanager
+def _unpacked(run: Run, packed: bytes) -> Generator[Path | None, None, None]:
+    """Lend the folder of a run, with its sources in it; ``None`` if they are not here."""
     with _lock:
-        if run not in _folders:
+        place = _places.get(run.name)
+        if place is None and packed:
             folder = Path(tempfile.mkdtemp(prefix="cute-stubgen-", dir=_own_folder()))
-            tasks.unpack_sources(packed, folder / "sources")
-            _folders[run] = folder
-        return _folders[run]
+            try:
+                tasks.unpack_sources(packed, folder / "sources")
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            place = _places[run.name] = _Place(folder, _KEPT * run.patience, time.monotonic())
+            threading.Thread(target=_leave_forgotten, args=(run.name,), daemon=True).start()
+        if place is not None:
+            place.tasks += 1
+    if place is None:
+        yield None
+        return
+    try:
+        yield place.folder
+    finally:
+        with _lock:
+            place.tasks -= 1
+            place.used = time.monotonic()
 
 
 def _own_folder() -> str | None:

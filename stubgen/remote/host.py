@@ -6,13 +6,14 @@ worker processes that this machine's own runs have too, with all that makes them
 
 from __future__ import annotations
 
+import contextlib
 import os
-import select
 import tempfile
 import threading
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -25,43 +26,44 @@ from stubgen.remote.tasks import Answer, Task
 _IDLE = 300.0
 """Seconds after which a process that is asked for nothing ends: the run may have died without a word."""
 
-_LENGTH = 8
-
-
-def send(stream: BinaryIO, data: bytes) -> None:
-    """Write a message."""
-    stream.write(len(data).to_bytes(_LENGTH, "big") + data)
-    stream.flush()
-
-
-def receive(stream: BinaryIO) -> bytes | None:
-    """Read a message; ``None`` where the stream ends."""
-    head = stream.read(_LENGTH)
-    size = int.from_bytes(head, "big")
-    data = stream.read(size) if len(head) == _LENGTH else b""
-    return data if head and len(data) == size else None
+BEAT = 1.0
+"""Seconds between signs of life, which are empty messages: a process that is stopped gives none."""
 
 
 def main() -> None:
     """Read settings and then tasks from the standard input, and write answers to the standard output."""
-    requests = os.fdopen(os.dup(0), "rb", buffering=0)
-    answers = os.fdopen(os.dup(1), "wb")
+    requests, answers = Connection(os.dup(0), writable=False), _Answers(os.dup(1))
     os.dup2(2, 1)  # whatever is printed is no answer
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    first = receive(requests)
-    if first is None:
-        return
-    settings = msgspec.msgpack.decode(first, type=Settings)
-    with pool.workers(settings, 1) as workers:
-        while select.select([requests], [], [], _IDLE)[0]:
-            message = receive(requests)
-            if message is None:
-                return
-            task = msgspec.msgpack.decode(message, type=Task)
-            send(answers, msgspec.msgpack.encode(_answer(workers, task, Path(settings.log_dir))))
+    parent = os.getppid()
+    threading.Thread(target=_live, args=(answers, parent), daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        settings = msgspec.msgpack.decode(requests.recv_bytes(), type=Settings)
+        with pool.workers(settings, 1) as workers:
+            while requests.poll(_IDLE):
+                task = msgspec.msgpack.decode(requests.recv_bytes(), type=Task)
+                answers.send(msgspec.msgpack.encode(_answer(workers, task, Path(settings.log_dir))))
+
+
+class _Answers:
+    """Sends answers, and signs of life in between."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._connection = Connection(descriptor, readable=False)
+        self._lock = threading.Lock()
+
+    def send(self, message: bytes) -> None:
+        with self._lock:
+            self._connection.send_bytes(message)
 
 
 def _answer(workers: Workers, task: Task, logs: Path) -> Answer:
+    try:
+        return _result(workers, task, logs)
+    except OSError as error:
+        return Answer(trouble=f"{error.strerror or error}: {error.filename or tempfile.gettempdir()}")
+
+
+def _result(workers: Workers, task: Task, logs: Path) -> Answer:
     with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
         ir = Path(scratch) / "kernel.ll"
         try:
@@ -86,9 +88,12 @@ def _done(workers: Workers, task: Task, ir_path: str) -> Any:
     return outcomes[0]
 
 
-def _end_with_parent(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1)
+def _live(answers: _Answers, parent: int) -> None:
+    """Give signs of life, and end with the process that this one was started by."""
+    with contextlib.suppress(OSError):
+        while os.getppid() == parent:
+            answers.send(b"")
+            time.sleep(BEAT)
     os._exit(1)
 
 

@@ -14,7 +14,10 @@ import msgspec
 
 from stubgen.cache import opened, sealed
 from stubgen.compiler.jobs import Declared, ModuleJob, Settings
-from stubgen.diagnostics import Problem
+from stubgen.diagnostics import Problem, StubgenError, problem
+
+_LARGEST = 64 << 20
+"""Bytes of all sources and data files together."""
 
 _Kind = TypeVar("_Kind")
 
@@ -32,6 +35,8 @@ class Run(msgspec.Struct, frozen=True):
     """Names of installed packages that kernel modules import."""
     versions: dict[str, str]
     """What is installed there; see :func:`stubgen.remote.versions.installed`."""
+    patience: float = 60.0
+    """Seconds after which what says nothing counts as gone."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -51,6 +56,12 @@ class Answer(msgspec.Struct, frozen=True):
     """What another version is installed of there; then nothing was done."""
     problems: tuple[Problem, ...] = ()
     """Why nothing could be done."""
+    lacks_sources: bool = False
+    """Whether nothing was done because the sources of the run are not there yet."""
+    unusable: str = ""
+    """Why this worker cannot do anything, while another may."""
+    trouble: str = ""
+    """Why the task came to nothing; it may be the task's own fault."""
     result: bytes = b""
     """Encoded: what a worker process returns."""
     ir: bytes = b""
@@ -83,8 +94,18 @@ def unpack(packed: bytes, kind: type[_Kind]) -> _Kind:
 
 
 def pack_sources(files: Iterable[Path], base: Path) -> bytes:
-    """Pack files with their paths relative to a folder."""
-    return pack({path.relative_to(base).as_posix(): path.read_bytes() for path in sorted(files)})
+    """Pack files with their paths relative to a folder.
+
+    Raises
+    ------
+    StubgenError
+        CS129 if they are too large to travel.
+    """
+    files = sorted(files)
+    size = sum(path.stat().st_size for path in files)
+    if size > _LARGEST:
+        raise StubgenError(problem("CS129", size=size >> 20, limit=_LARGEST >> 20))
+    return pack({path.relative_to(base).as_posix(): path.read_bytes() for path in files})
 
 
 def unpack_sources(packed: bytes, folder: Path) -> None:

@@ -8,16 +8,7 @@ from collections.abc import Mapping, Sequence
 from stubgen import __version__, fingerprint
 
 _TOOL = "the sources of cute-stubgen"
-_FIND = '__import__("importlib.metadata").metadata.distributions(name=name)'
 _ALWAYS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "cute-stubgen")
-
-QUESTION = f"""{{
-    "Python": "%d.%d" % __import__("sys").version_info[:2],
-    **{{
-        name: next((found.version for found in {_FIND}), "") for name in {_ALWAYS!r}
-    }},
-}}"""
-"""An expression that gives the first of it on a machine where nothing of this package need be installed."""
 
 
 def installed(packages: Sequence[str]) -> dict[str, str]:
