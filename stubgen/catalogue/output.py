@@ -115,7 +115,7 @@ Compiled functions return nothing.
     ),
     "CS620": Entry(
         "{count} entries could not be put into the cache {url} in {seconds} s",
-        "see whether the network is as fast as it should be; what is missing there is in this machine's folder",
+        "see whether the network is as fast as it should be; what is missing there is kept here",
     ),
     # CS9xx: the tool itself.
     "CS901": Entry(
