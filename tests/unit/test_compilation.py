@@ -23,7 +23,7 @@ from stubgen.compiler.jobs import (
     Outcome,
     Settings,
 )
-from stubgen.diagnostics import Problem, StubgenError, problem
+from stubgen.diagnostics import Problem, StubgenError
 from stubgen.discovery import KernelModule
 from stubgen.effects import Effects
 from stubgen.link import KernelIR
@@ -277,8 +277,8 @@ def test_effects_are_those_that_are_declared_now(project: Path) -> None:
 
 
 def test_what_fails_leaves_the_rest_and_warnings_are_given(project: Path) -> None:
-    warning = problem("CS602", place=PLACE, kernel="warned")
-    wrong = problem("CS102", place=PLACE, kernels="wrong")
+    warning = Problem("CS602", "it returns", "do not", PLACE, "warned")
+    wrong = Problem("CS102", "it is wrong", "do not", PLACE, "wrong")
     answers = Answers(
         {"sm_80": {"k": [declared("wrong", 0), declared("warned", 1)]}},
         {"wrong": Outcome(problems=(wrong,)), "warned": Outcome(compiled("warned"), warnings=(warning,))},
@@ -332,7 +332,7 @@ def test_a_kernel_whose_name_is_wrong_is_not_compiled(project: Path) -> None:
 
 
 def test_problems_of_declarations_are_reported_with_the_rest(project: Path) -> None:
-    wrong = problem("CS211", place=PLACE)
+    wrong = Problem("CS211", "it has no name", "name it", PLACE)
     expansion = Expansion((declared("fine"), declared("int", 1, 9)), (wrong,))
     answers = Answers({"sm_80": {"k": expansion}})
     codes = [line.partition(" ")[0] for line in refused(project, answers, ["sm_80"])]
@@ -417,7 +417,7 @@ def test_constants_that_differ_are_said_to_be_those_of_the_architecture(project:
 
 
 def empty(family: str) -> Problem:
-    return problem("CS216", place=PLACE, family=family)
+    return Problem("CS216", f"{family} is empty", "fill it", PLACE, family=family)
 
 
 def test_a_family_that_is_empty_everywhere_is_refused(project: Path) -> None:
@@ -425,7 +425,7 @@ def test_a_family_that_is_empty_everywhere_is_refused(project: Path) -> None:
     answers = Answers(
         {"sm_80": {"k": some}, "sm_90a": {"k": Expansion((member("a"),), empty=(empty("gone"),))}}
     )
-    assert refused(project, answers) == [f"CS216 {PLACE}: the family gone leaves out every combination"]
+    assert refused(project, answers) == [f"CS216 {PLACE}: gone is empty"]
 
 
 def test_what_is_too_new_for_all_is_told_and_is_no_error(project: Path) -> None:
