@@ -15,10 +15,10 @@ import pytest
 
 from stubgen import state
 from stubgen.config import Config
-from stubgen.diagnostics import problem
+from stubgen.diagnostics import Problem
 from stubgen.state import Summary
 
-SUMMARY = Summary("ops", 3, (problem("CS602", kernel="one"),))
+SUMMARY = Summary("ops", 3, (Problem("CS602", "it returns", "do not", kernel="one"),))
 OUTPUTS = {"ops/__init__.py": "", "ops/lib/libops.so": "ELF", "pyproject.toml": "[project]"}
 SOURCES = {"kernels/one.py": "1", "kernels/deep/two.py": "2", "shared.py": "3"}
 SETTINGS = Config(package="ops", archs=("sm_80",))
