@@ -24,13 +24,12 @@ from stubgen import (
     binding,
     compilation,
     config,
+    datafiles,
     discovery,
     executors,
-    fingerprint,
     folders,
     frameworks,
     identity,
-    inputs,
     link,
     machine,
     manifest,
@@ -45,7 +44,9 @@ from stubgen.compiler import pool
 from stubgen.compiler.jobs import Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem
+from stubgen.discovery.parsed import ParsedFiles
 from stubgen.executors import Executor
+from stubgen.inputs import BuildInputs
 from stubgen.model import HostCode, Library
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
@@ -55,7 +56,7 @@ from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_runtimes
 from stubgen.scratch import scratch_folder, temporary_folder
 from stubgen.shards import Merged, Over, Recording, Shard
-from stubgen.state import Summary, python_files
+from stubgen.state import Summary
 from stubgen.toolchain import HostTarget, toolchain
 
 
@@ -137,11 +138,11 @@ def generate_shard(
     compiler = toolchain(settings.toolchain)
     compiler.store = store
     installed = versions.installed(compiler)
-    modules = _kernel_modules(project, settings)
+    inputs = _inputs(project, settings)
     targets = _targets(project, settings)
-    with _executor(project, settings, modules, jobs, progress) as executor, scratch_folder() as scratch:
+    with _executor(project, settings, inputs, jobs, progress) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
-            modules, targets, settings.package, scratch, executor, progress, store, shard
+            inputs, targets, settings.package, scratch, executor, progress, store, shard
         )
         irs = [ir for items in built.values() for item in items for ir in item.irs(settings.package)]
         link.compile_kernels(irs, compiler, _host_target(settings), scratch, jobs)
@@ -162,11 +163,8 @@ def _shaping(project: Path, settings: Config) -> dict[str, Any]:
 
 def _remember(project: Path, settings: Config, made: _Made) -> None:
     """Let the next run know that there is nothing to do, if nothing changes."""
-    sources = {path for module in made.modules for path in fingerprint.all_sources(module, project)}
-    sources |= {path for given in settings.kernels for path in python_files(project / given)}
-    sources |= set(inputs.data_files(project, settings))
     summary = Summary(settings.package, len(made.library.kernels), made.warnings)
-    state.remember(project, settings, sources, made.files, summary)
+    state.remember(project, settings, made.inputs, made.files, summary)
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ class _Made:
     library: Library
     host: HostCode
     files: dict[str, bytes]
-    modules: tuple[discovery.KernelModule, ...]
+    inputs: BuildInputs
     warnings: tuple[Problem, ...]
     remarks: tuple[Problem, ...] = ()
     """Warnings about the run and not about what it made."""
@@ -189,11 +187,7 @@ class _Made:
 
 @contextlib.contextmanager
 def _executor(
-    project: Path,
-    settings: Config,
-    modules: Sequence[discovery.KernelModule],
-    jobs: int,
-    progress: Progress,
+    project: Path, settings: Config, inputs: BuildInputs, jobs: int, progress: Progress
 ) -> Generator[Executor, None, None]:
     """Give what compiles, as the configuration says."""
     if settings.executor == "local" or not settings.scheduler:
@@ -204,8 +198,7 @@ def _executor(
     with dask_executor.DaskExecutor(
         settings.scheduler,
         project,
-        modules,
-        data=inputs.data_files(project, settings),
+        inputs,
         patience=float(settings.cluster_timeout),
         say=progress.note,
     ) as executor:
@@ -220,12 +213,12 @@ def _build(
     compiler = toolchain(settings.toolchain)
     compiler.store = Over(merged, store) if merged else store
     installed = versions.installed(compiler)  # asks the toolchain, so that a broken one is found first
-    modules = _kernel_modules(project, settings)
+    inputs = _inputs(project, settings)
     targets = _targets(project, settings)
     target = _host_target(settings)
-    with _executor(project, settings, modules, jobs, progress) as executor, scratch_folder() as scratch:
+    with _executor(project, settings, inputs, jobs, progress) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
-            modules,
+            inputs,
             targets,
             settings.package,
             scratch,
@@ -234,12 +227,12 @@ def _build(
             merged or store,
         )
         if not any(built.values()):
-            raise StubgenError(discovery.no_kernels(modules, ", ".join(settings.kernels)))
+            raise StubgenError(discovery.no_kernels(inputs.modules, ", ".join(settings.kernels)))
         device_code = any(item.archs for items in built.values() for item in items)
         runtimes = find_runtimes(device_code=device_code, kind=settings.runtime, machine=target.machine)
         library = Library(
             settings.package,
-            binding.bound_modules(modules, built),
+            binding.bound_modules(inputs.modules, built),
             installed,
             {target.arch: target.profile for target in targets if target.arch and target.profile},
             settings.version,
@@ -270,12 +263,12 @@ def _build(
     files |= {f"{settings.package}/lib/{name}": data for name, data in binaries.items()}
     bill = sbom(library, files, provenance.versions(runtimes.distributions))
     files[f"{settings.package}/sbom.cdx.json"] = bill.encode()
-    sources = provenance.sources(modules, project)
+    sources = provenance.sources(inputs)
     files[f"{settings.package}/{manifest.NAME}"] = manifest.encode(
         library, files, gpu_code=gpu_code, sources=sources, host=host
     )
     remarks = (*store.warnings(), *executor.warnings())
-    return _Made(library, host, files, modules, (*warnings, *versions.untested(installed)), remarks)
+    return _Made(library, host, files, inputs, (*warnings, *versions.untested(installed)), remarks)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -295,10 +288,12 @@ def _oldest_glibc(settings: Config, target: HostTarget) -> str | None:
     return settings.glibc or (target.glibc if settings.toolchain == "zig" else None)
 
 
-def _kernel_modules(project: Path, settings: Config) -> tuple[discovery.KernelModule, ...]:
+def _inputs(project: Path, settings: Config) -> BuildInputs:
     paths = [project / path for path in settings.kernels]
-    found = discovery.find_modules(paths, project)
-    return discovery.require_kernels(found, ", ".join(settings.kernels))
+    parsed = ParsedFiles(state.parsed_file(project))
+    data = datafiles.data_files(project, settings)
+    modules = discovery.kernel_modules(paths, project, parsed)
+    return BuildInputs(project, discovery.require_kernels(modules, ", ".join(settings.kernels)), parsed, data)
 
 
 def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
@@ -309,7 +304,7 @@ def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
     names: list[str | None] = [*_in_order_of_preference(settings.archs)] or [pool.detect_arch()]
     named = tuple(dict.fromkeys((*settings.archs, *settings.devices)))
     logs = str(_log_folder(project))
-    data = fingerprint.of_files(inputs.data_files(project, settings), project)
+    data = datafiles.hash_of_files(datafiles.data_files(project, settings), project)
     return tuple(
         Settings(
             str(project),

@@ -171,9 +171,9 @@ def merge(
 
 def _write_depfile(depfile: Path | None, root: Path, loaded: config.Config) -> None:
     if depfile is not None:
-        from stubgen import inputs
+        from stubgen import depfile as rules
 
-        inputs.write_depfile(depfile.absolute(), inputs.inputs(root, loaded))
+        rules.write_depfile(depfile.absolute(), rules.dependencies(root, loaded))
 
 
 @app.command()
@@ -229,7 +229,7 @@ def list_kernels(kernels: Kernels = None, project: ProjectFolder = None, as_json
         from stubgen import discovery
 
         root, loaded = settings.load()
-        modules = discovery.find_modules([root / path for path in loaded.kernels], root)
+        modules = discovery.list_functions([root / path for path in loaded.kernels], root)
         rows: list[dict[str, Any]] = [
             {
                 "function": function.qualname,

@@ -16,6 +16,7 @@ from stubgen.compiler.jobs import (
     CompileJob,
     Declared,
     Expansion,
+    Exported,
     LeftOut,
     ModuleJob,
     Outcome,
@@ -24,6 +25,7 @@ from stubgen.compiler.jobs import (
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
 from stubgen.effects import Effects
 from stubgen.executors import Executor, Lazy
+from stubgen.inputs import BuildInputs
 from stubgen.link import KernelIR
 from stubgen.model import Place, build_name, tvm_ffi_symbol
 from stubgen.progress import Progress
@@ -59,7 +61,7 @@ class Built:
 
 
 def compile_modules(
-    modules: Sequence[discovery.KernelModule],
+    inputs: BuildInputs,
     targets: Sequence[Settings],
     package: str,
     scratch: Path,
@@ -74,8 +76,8 @@ def compile_modules(
 
     Parameters
     ----------
-    modules
-        What was discovered.
+    inputs
+        The modules, and what they depend on.
     targets
         How to set up the workers, for each architecture.
     package
@@ -96,12 +98,12 @@ def compile_modules(
     StubgenError
         With all problems that could be found.
     """
-    run = _Run(modules, package, scratch, progress, shard)
+    run = _Run(inputs, package, scratch, progress, shard)
     for target in targets:
         with Lazy(executor, target) as workers:
             run.compile(target, workers, store)
     raise_if_any([*run.problems, *run.nowhere()])
-    return run.built(), in_order([*run.warnings, *run.too_new()])
+    return run.built(), in_order([*run.warnings, *run.too_new(), *run.surprises()])
 
 
 class _Run:
@@ -109,14 +111,14 @@ class _Run:
 
     def __init__(
         self,
-        modules: Sequence[discovery.KernelModule],
+        inputs: BuildInputs,
         package: str,
         scratch: Path,
         progress: Progress,
         shard: Shard | None,
     ) -> None:
-        self._modules = modules
-        self._jobs = [_module_job(module) for module in modules]
+        self._inputs = inputs
+        self._jobs = [_module_job(module) for module in inputs.modules]
         self._package = package
         self._scratch = scratch
         self._progress = progress
@@ -128,15 +130,18 @@ class _Run:
         self._paths: dict[str, dict[str, Path]] = {}
         self._empty: list[set[Problem]] = []
         self._too_new: dict[str, dict[LeftOut, None]] = {}
+        self._declaring: set[Path] = set()
+        self._elsewhere: dict[Exported, None] = {}
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
     def compile(self, target: Settings, workers: Lazy, store: Cache) -> None:
         """Compile everything for one architecture, but for what was compiled before."""
         arch = target.arch
-        reuse = Reuse(store, self._modules, self._jobs, target)
+        reuse = Reuse(store, self._inputs, target)
         self._progress.phase("Reading declarations" + _for(arch), len(self._jobs))
         expansions = _expanded(self._jobs, workers, reuse)
+        self._note_exports(expansions)
         self._empty.append({p for expansion in expansions for p in expansion.empty})
         too_new = itertools.chain.from_iterable(expansion.too_new for expansion in expansions)
         self._too_new[arch or "the host"] = dict.fromkeys(too_new)
@@ -194,6 +199,26 @@ class _Run:
         too_new = {(item.family, item.place) for item in self._too_new_for_all()}
         found = set[Problem].intersection(*self._empty)
         return {item for item in found if (item.family, item.place) not in too_new}
+
+    def _note_exports(self, expansions: Sequence[Expansion]) -> None:
+        """Note which modules export something, and check the names of those."""
+        for module, expansion in zip(self._inputs.modules, expansions, strict=True):
+            if not expansion.is_idle:
+                self._declaring.add(module.path)
+            self._elsewhere.update(dict.fromkeys(expansion.elsewhere))
+        declaring = [module for module in self._inputs.modules if module.path in self._declaring]
+        self.problems += discovery.name_problems(declaring)
+
+    def surprises(self) -> Iterator[Problem]:
+        """Yield modules that export nothing and serve no other, and exports of what is no kernel module."""
+        files = {module.file for module in self._inputs.modules}
+        depended_on = {path for module in self._declaring for path in self._inputs.by_module[module].files}
+        for module in self._inputs.modules if self._declaring else ():
+            if module.path not in depended_on:
+                yield problem("CS614", place=Place(module.file, 1), file=module.file)
+        for item in self._elsewhere:
+            if item.place.file not in files:
+                yield problem("CS615", place=item.place, kernel=item.name, file=item.place.file)
 
     def too_new(self) -> Iterator[Problem]:
         """Yield the kernels that no architecture is new enough for."""

@@ -16,6 +16,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar
 
 from stubgen import labels
@@ -252,10 +253,33 @@ def declared_in(file: str) -> tuple[Declaration, ...]:
     return tuple(declaration for declaration in _declared if declaration.file == file)
 
 
+def declared_since(count: int) -> tuple[Declaration, ...]:
+    """Return what was declared after so many declarations, in whatever module."""
+    return tuple(_declared[count:])
+
+
+def count_declared() -> int:
+    """Return how much was declared so far."""
+    return len(_declared)
+
+
 def _caller() -> tuple[str, int]:
-    """File and line of the module that called the function that calls this one."""
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files
-    return frame.f_globals.get("__file__", frame.f_code.co_filename), frame.f_lineno
+    """Return the module that is being imported, and the line of it that leads to this declaration.
+
+    Functions of other modules may lie between the two: what a helper exports, its caller does.
+    """
+    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files
+    body = next((frame for frame in _outwards(caller) if frame.f_code.co_name == "<module>"), caller)
+    line = next(frame.f_lineno for frame in _outwards(caller) if frame.f_globals is body.f_globals)
+    return body.f_globals.get("__file__", body.f_code.co_filename), line
+
+
+def _outwards(frame: FrameType) -> Iterator[FrameType]:
+    """Yield a frame and those that it was called from."""
+    current: FrameType | None = frame
+    while current is not None:
+        yield current
+        current = current.f_back
 
 
 def _check_axes(build: Callable[..., object], axes: Mapping[str, object]) -> None:

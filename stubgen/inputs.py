@@ -1,111 +1,170 @@
-"""Tells build systems which files a generated package is made from."""
+"""What a run depends on beside its settings, found once: files, and what is installed.
+
+The record of the last run, the keys of the cache, the manifest, shards and the workers of a cluster all go by
+this one account.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import hashlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-import stubgen
-from stubgen import discovery
-from stubgen.config import Config
-from stubgen.diagnostics import StubgenError, problem, raise_if_any
+from stubgen import discovery, installed
+from stubgen.discovery.imports import Closure, ImportGraph
+from stubgen.discovery.outline import joined
+from stubgen.discovery.parsed import ParsedFiles
+from stubgen.reach import Reach
+
+TOOLS = ("nvidia-cutlass-dsl", "apache-tvm-ffi")
+"""Distributions that shape whatever is compiled."""
+CUDA_RUNTIMES = ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12")
+"""Those that have the CUDA runtime, for CUDA 13 and 12."""
+OWN = ("cute-stubgen", "ziglang")
+"""Those that shape the rest of a package."""
 
 
-def inputs(project: Path, settings: Config) -> tuple[Path, ...]:
-    """List the files that decide what is generated.
+@dataclass(frozen=True)
+class ModuleInputs:
+    """What the kernels of one module depend on."""
 
-    These are the kernel modules and what they import of the project, folders that are searched for kernel
-    modules, for whatever is new in them, the configuration, and the tool itself. Installed packages are none.
-
-    Parameters
-    ----------
-    project
-        The project's folder, absolute.
-    settings
-        The configuration.
-
-    Returns
-    -------
-    tuple of Path
-        Absolute and sorted.
-
-    Raises
-    ------
-    StubgenError
-        As :func:`stubgen.discovery.find_modules` and :func:`stubgen.discovery.source_closure` do.
-    """
-    found = {Path(stubgen.__file__)}
-    configuration = project / "pyproject.toml"
-    if configuration.is_file():
-        found.add(configuration)
-    given = [project / path for path in settings.kernels]
-    for folder in filter(Path.is_dir, given):
-        found.update(_searched(folder))
-    found.update(data_files(project, settings))
-    for module in discovery.find_modules(given, project):
-        if module.declares:
-            _, root = discovery.import_name(module.path)
-            found.update(discovery.source_closure(module.path, [root, project]))
-    return tuple(sorted(found))
+    files: tuple[Path, ...]
+    """The module, and the local modules that it imports; the tool's own are left out."""
+    imported: tuple[str, ...]
+    """Import names of the packages that these import."""
+    text: str
+    """Hash of the files as they are."""
+    reach: Reach
+    """What each kernel is made of."""
+    packages: dict[str, str]
+    """What tells apart the packages that it imports, and all that these need; see :func:`of_packages`."""
 
 
-def data_files(project: Path, settings: Config) -> tuple[Path, ...]:
-    """List the files that kernel modules read, as the configuration names them.
+@dataclass(frozen=True)
+class BuildInputs:
+    """All that a run depends on.
 
     Parameters
     ----------
     project
         The project's folder, absolute.
-    settings
-        The configuration.
+    modules
+        The kernel modules.
+    parsed
+        The files that were read for them.
+    data
+        Other files that they read.
+    """
+
+    project: Path
+    modules: tuple[discovery.KernelModule, ...]
+    parsed: ParsedFiles = field(default_factory=ParsedFiles)
+    data: tuple[Path, ...] = ()
+
+    @cached_property
+    def by_module(self) -> dict[Path, ModuleInputs]:
+        """What each module depends on."""
+        graph = ImportGraph(self.parsed)
+        closures = {module.path: _closure(graph, module.path, self.project) for module in self.modules}
+        known = {names: of_packages(names) for names in {closure.packages for closure in closures.values()}}
+        return {
+            path: ModuleInputs(
+                closure.files,
+                closure.packages,
+                joined(self.parsed.sha256(file) for file in closure.files),
+                Reach(
+                    {file: self.parsed.outline(file) for file in closure.files},
+                    _roots(path, self.project),
+                ),
+                known[closure.packages],
+            )
+            for path, closure in closures.items()
+        }
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """Kernel modules and the local modules that they import, each once."""
+        return tuple(sorted({path for module in self.by_module.values() for path in module.files}))
+
+    @cached_property
+    def imported(self) -> tuple[str, ...]:
+        """Import names of the packages that all modules import."""
+        return tuple(sorted({name for module in self.by_module.values() for name in module.imported}))
+
+    @cached_property
+    def changeable(self) -> tuple[Path, ...]:
+        """Files of packages that may change without another version."""
+        return tuple(sorted({path for name in self.imported for path in installed.changeable_files(name)}))
+
+    @cached_property
+    def folders(self) -> tuple[Path, ...]:
+        """Folders in which new files of such packages may appear."""
+        return tuple(sorted({path for name in self.imported for path in installed.changeable_folders(name)}))
+
+    @cached_property
+    def distributions(self) -> dict[str, str]:
+        """What tells apart all that is installed and matters, by name; empty for what is not installed."""
+        known = {
+            name: version for module in self.by_module.values() for name, version in module.packages.items()
+        }
+        own = {name: installed.identity(name) for name in installed.with_requirements(OWN)}
+        return dict(sorted({**known, **own}.items()))
+
+
+def of_packages(names: Sequence[str]) -> dict[str, str]:
+    """Return what tells apart the packages that are imported, what they need, and what drives the compiler.
+
+    Parameters
+    ----------
+    names
+        Import names.
 
     Returns
     -------
-    tuple of Path
-        Absolute and sorted.
-
-    Raises
-    ------
-    StubgenError
-        CS128 for each pattern that no file fits.
+    dict
+        Identities of distributions by their names, see :func:`stubgen.installed.identity`. Packages that
+        may change without another version stand under their import names, with a hash of their files.
     """
-    files = {pattern: _fitting(project, pattern) for pattern in settings.data}
-    raise_if_any(problem("CS128", pattern=pattern) for pattern, fitting in files.items() if not fitting)
-    return tuple(sorted({path for fitting in files.values() for path in fitting}))
+    providers = {name for package in names for name in installed.distributions().get(package, ())}
+    required = installed.with_requirements((*providers, *TOOLS, *CUDA_RUNTIMES))
+    contents = {
+        name: joined(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
+        for name in names
+        if (files := installed.changeable_files(name))
+    }
+    return {**{name: installed.identity(name) for name in required}, **contents}
 
 
-def _fitting(project: Path, pattern: str) -> list[Path]:
-    try:
-        return [path for path in project.glob(pattern) if path.is_file()]
-    except (NotImplementedError, ValueError):  # absolute, or empty
-        return []
+def search_path() -> tuple[str, ...]:
+    """Return what decides which packages Python finds."""
+    return (sys.prefix, sys.version, os.environ.get("PYTHONPATH", ""))
 
 
-def _searched(folder: Path) -> Iterable[Path]:
-    """Give a folder, and those inside of it that may hold modules."""
-    yield folder
-    for inner in folder.iterdir():
-        if inner.is_dir() and inner.name.isidentifier() and inner.name != "__pycache__":
-            yield from _searched(inner)
+def _roots(path: Path, project: Path) -> tuple[Path, Path]:
+    return discovery.import_name(path)[1], project
 
 
-def write_depfile(depfile: Path, files: Iterable[Path]) -> None:
-    """Write a rule for make or Ninja: the target is the file's own name, less ``.d``.
-
-    Raises
-    ------
-    StubgenError
-        CS501 if the file cannot be written.
-    """
-    target = depfile.with_suffix("") if depfile.suffix == ".d" else depfile
-    lines = [f"{_escaped(target)}:", *map(_escaped, files)]
-    try:
-        depfile.write_text(" \\\n  ".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StubgenError(problem("CS501", path=depfile, reason=error.strerror)) from None
+def _closure(graph: ImportGraph, path: Path, project: Path) -> Closure:
+    found = graph.closure(path, _roots(path, project))
+    own = Path(__file__).parent
+    files = tuple(file for file in found.files if not file.is_relative_to(own))
+    return Closure(files, _with_unmanaged(found.packages, graph))
 
 
-def _escaped(path: Path) -> str:
-    """Write a path as make reads it."""
-    return re.sub(r"([ #])", r"\\\1", str(path).replace("$", "$$"))
+def _with_unmanaged(packages: tuple[str, ...], graph: ImportGraph) -> tuple[str, ...]:
+    """Add what packages import whose files may change: their own account may be missing or out of date."""
+    reached: set[str] = set()
+    todo = list(packages)
+    while todo:
+        name = todo.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        for path in installed.changeable_files(name):
+            if path.suffix == ".py":
+                todo += graph.top_level(path)
+    return tuple(sorted(reached))

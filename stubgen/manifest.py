@@ -30,7 +30,7 @@ class Sources(msgspec.Struct, frozen=True):
     files: dict[str, str] = {}
     """SHA-256 of every kernel module and every local module that one imports, by path in the project."""
     packages: dict[str, str] = {}
-    """Versions of the installed packages that they import."""
+    """Versions of the distributions that they import, that these need, and that the tool builds with."""
 
 
 class Manifest(msgspec.Struct, frozen=True):

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from stubgen import discovery, elf, installed, manifest
+from stubgen import elf
+from stubgen.inputs import BuildInputs
 from stubgen.manifest import GpuCode, Sources
 
-_OWN = Path(__file__).parent
-"""The tool itself, which is local to its own repository; its version says enough."""
 
-
-def sources(modules: Sequence[discovery.KernelModule], project: Path) -> Sources:
-    """Give the files and packages that kernel modules are made of."""
-    closure: set[Path] = set()
-    imported: set[str] = set()
-    for module in modules:
-        _, root = discovery.import_name(module.path)
-        closure |= set(discovery.source_closure(module.path, [root, project]))
-        imported |= set(discovery.external_imports(module.path, [root, project]))
-    closure = {path for path in closure if not path.is_relative_to(_OWN)}
-    hashes = {_shown(path, project): manifest.sha256(path.read_bytes()) for path in closure}
-    return Sources(dict(sorted(hashes.items())), _versions(imported))
+def sources(inputs: BuildInputs) -> Sources:
+    """Return the files and packages that kernel modules are made of."""
+    hashes = {_shown(path, inputs.project): inputs.parsed.sha256(path) for path in inputs.files}
+    present = {name: version for name, version in inputs.distributions.items() if version}
+    return Sources(dict(sorted(hashes.items())), present)
 
 
 def gpu_code(library: Path) -> tuple[GpuCode, ...]:
@@ -41,11 +33,6 @@ def versions(distributions: Iterable[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return dict(sorted(found.items()))
-
-
-def _versions(imported: set[str]) -> dict[str, str]:
-    providers = installed.distributions()
-    return versions({name for module in imported for name in providers.get(module, ())})
 
 
 def _shown(path: Path, project: Path) -> str:

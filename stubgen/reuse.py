@@ -14,10 +14,11 @@ from typing import TypeVar
 
 import msgspec
 
-from stubgen import cache, consistency, discovery, fingerprint
+from stubgen import cache, consistency, fingerprint
 from stubgen.cache import Cache
 from stubgen.compiler.jobs import Compiled, CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import Problem
+from stubgen.inputs import BuildInputs, ModuleInputs
 
 _Kind = TypeVar("_Kind")
 
@@ -30,15 +31,6 @@ class _Entry(msgspec.Struct, frozen=True):
     compiled: Compiled
     warnings: tuple[Problem, ...]
     ir: bytes
-
-
-@dataclass(frozen=True)
-class _Sources:
-    """What shapes all kernels of a module."""
-
-    text: str
-    meaning: str
-    packages: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -77,15 +69,9 @@ class Found:
 class Reuse:
     """The cache, as the compilation for one architecture sees it."""
 
-    def __init__(
-        self,
-        store: Cache,
-        modules: Sequence[discovery.KernelModule],
-        jobs: Sequence[ModuleJob],
-        target: Settings,
-    ) -> None:
+    def __init__(self, store: Cache, inputs: BuildInputs, target: Settings) -> None:
         self._store = store
-        project = Path(target.project)
+        self._inputs = inputs
         self._base = cache.key(
             fingerprint.of_tool(),
             target.arch,
@@ -94,9 +80,6 @@ class Reuse:
         )
         self._arch = target.arch
         self._seconds: dict[str, dict[str, float]] = {}
-        self._sources = {
-            job.name: _sources(module, project) for module, job in zip(modules, jobs, strict=True)
-        }
 
     def expect_modules(self, modules: Sequence[ModuleJob]) -> None:
         """Let the cache know which modules will be asked for."""
@@ -156,10 +139,13 @@ class Reuse:
         return cache.key("seconds", self._arch, module.import_name)
 
     def _text(self, job: CompileJob) -> str:
-        return cache.key(self._sources[job.module.name].text, job.declared.place.line)
+        return cache.key(self._of(job.module).text, job.declared.place.line)
+
+    def _of(self, module: ModuleJob) -> ModuleInputs:
+        return self._inputs.by_module[Path(module.path)]
 
     def _expansion_key(self, module: ModuleJob) -> str:
-        sources = self._sources[module.name]
+        sources = self._of(module)
         return cache.key(
             "expansion",
             self._base,
@@ -171,7 +157,7 @@ class Reuse:
         )
 
     def _key(self, job: CompileJob) -> str:
-        sources = self._sources[job.module.name]
+        sources = self._of(job.module)
         declared = job.declared
         # With line information in it, compiled code depends on where things stand.
         exact = [sources.text, job.module.file] if "line" in declared.options.lower() else []
@@ -183,17 +169,10 @@ class Reuse:
             declared.name,
             msgspec.to_builtins(declared.variant),
             declared.options,
-            sources.meaning,
+            sources.reach.meaning_from(declared.place.line),
             sources.packages,
             exact,
         )
-
-
-def _sources(module: discovery.KernelModule, project: Path) -> _Sources:
-    paths = fingerprint.closure(module, project)
-    return _Sources(
-        fingerprint.of_text(paths), fingerprint.of_meaning(paths), fingerprint.imported(module, project)
-    )
 
 
 def _decoded(data: bytes | None, kind: type[_Kind]) -> _Kind | None:

@@ -1,30 +1,34 @@
 """Remembers what the last run saw, so that a run with nothing to do is over at once.
 
 The record lies in the user's cache folder, by the output folder that it is about. It holds size and time of
-every source and of every generated file, the settings, and the versions of what the output depends on. If all
-of that is as it was, the output is what a run would generate. A source whose time alone has changed is
-compared by its hash. A record that is missing, damaged or another version's means a run like any other.
+every source and of every generated file, the settings, and what is installed of what the output depends on.
+If all of that is as it was, the output is what a run would generate. A file whose times alone have changed,
+or are too new to be sure of, is compared by its hash. A record that is missing, damaged or another
+version's means a run like any other.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from stubgen import folders
+from stubgen import folders, installed, stamps
 from stubgen.config import Config, shaping
-from stubgen.diagnostics import Problem
-from stubgen.inputs import data_files
+from stubgen.datafiles import data_files
+from stubgen.diagnostics import Problem, StubgenError
 from stubgen.names import staging_prefix
+from stubgen.stamps import Stamp
 
-_TOOLS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "ziglang", "cute-stubgen", "nvidia-cuda-runtime-cu12")
+if TYPE_CHECKING:
+    from stubgen.inputs import BuildInputs
+
 _ENVIRONMENT = ("CC", "PATH")
 """What the system's toolchain is found by."""
 
@@ -32,16 +36,6 @@ _GPUS = Path("/proc/driver/nvidia/gpus")
 """Where the driver lists the GPUs of a machine."""
 _SUBSYSTEM_GPU = Path("/dev/dxg")
 """The GPU of a Windows machine, as Linux inside of it sees it."""
-
-
-class Stamp(msgspec.Struct, frozen=True):
-    """A file as it was."""
-
-    size: int
-    time: int
-    """Of the last change, in nanoseconds."""
-    sha256: str = ""
-    """Of a source."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -56,9 +50,11 @@ class Record(msgspec.Struct, frozen=True):
     """What a run saw."""
 
     surroundings: str
-    """Hash of settings, versions and the tool itself."""
+    """Hash of settings, of the tool itself and of where Python looks for packages."""
+    distributions: dict[str, str]
+    """Identities of what is installed and matters; see :func:`stubgen.installed.identity`."""
     folders: dict[str, str]
-    """For each folder of kernels, a hash of the names of the Python files in it."""
+    """For each folder of kernels, or of packages that may change, a hash of the names of the files in it."""
     sources: dict[str, Stamp]
     """By absolute path."""
     outputs: dict[str, Stamp]
@@ -81,31 +77,56 @@ def unchanged(project: Path, settings: Config) -> Summary | None:
     if record.surroundings != _surroundings(project, settings):
         return None
     same = (
-        record.folders == _folders(project, settings)
-        and all(_is_same_source(Path(path), stamp) for path, stamp in record.sources.items())
-        and record.outputs == dict(_stamps(output, record.outputs))
+        all(_listing(Path(folder)) == names for folder, names in record.folders.items())
         and record.outputs.keys()
         == set(_files(output / settings.package, output)) | _outside(record, settings)
         and not _has_leftovers(output, settings.package)
+        and all(installed.identity(name) == known for name, known in record.distributions.items())
     )
-    return record.summary if same else None
+    if not same:
+        return None
+    sources = {path: stamps.renewed(Path(path), stamp) for path, stamp in record.sources.items()}
+    outputs = {path: stamps.renewed(output / path, stamp) for path, stamp in record.outputs.items()}
+    if None in sources.values() or None in outputs.values():
+        return None
+    if (sources, outputs) != (record.sources, record.outputs):  # so that the next run need not read them
+        _write(output, msgspec.structs.replace(record, sources=sources, outputs=outputs))
+    return record.summary
 
 
 def remember(
-    project: Path, settings: Config, sources: Iterable[Path], outputs: Iterable[str], summary: Summary
+    project: Path, settings: Config, inputs: BuildInputs, outputs: Iterable[str], summary: Summary
 ) -> None:
     """Record what a run saw and wrote; if that fails, the next run will have more to do."""
     output = project / settings.output
-    with contextlib.suppress(OSError):
+    given = [project / path for path in settings.kernels]
+    searched = {path for folder in given for path in python_files(folder)}
+    inputs.parsed.save()
+    with contextlib.suppress(OSError, StubgenError):
         record = Record(
             _surroundings(project, settings),
-            _folders(project, settings),
-            {str(path): _stamp(path, hashed=True) for path in sources},
-            dict(_stamps(output, outputs)),
+            inputs.distributions,
+            {str(folder): _listing(folder) for folder in (*given, *inputs.folders)},
+            {
+                str(path): inputs.parsed.stamp(path)
+                for path in {*inputs.files, *inputs.changeable, *inputs.data, *searched}
+            },
+            {path: stamps.take(output / path) for path in outputs},
             summary,
         )
-        folder, file = folders.writable("runs"), _file(output)
-        if folder is not None and file is not None:
+        _write(output, record)
+
+
+def parsed_file(project: Path) -> Path | None:
+    """Return where to keep what is known of the text of a project's files."""
+    file = _file(project)
+    return file.with_suffix(".parsed") if file is not None else None
+
+
+def _write(output: Path, record: Record) -> None:
+    folder, file = folders.writable("runs"), _file(output)
+    if folder is not None and file is not None:
+        with contextlib.suppress(OSError):
             folders.replace_file(file, msgspec.msgpack.encode(record), prefix="tmp")
 
 
@@ -131,8 +152,8 @@ def _file(output: Path) -> Path | None:
 
 def _surroundings(project: Path, settings: Config) -> str:
     tool = Path(__file__).parent
-    stamps = [
-        (path, _stamp(tool / path))
+    own = [
+        (path, (status := os.stat(tool / path)).st_size, status.st_mtime_ns, status.st_ctime_ns)  # noqa: PTH116
         for folder in (tool, tool.parent / "templates")
         for path in _files(folder, tool)
     ]
@@ -144,10 +165,10 @@ def _surroundings(project: Path, settings: Config) -> str:
         [str(path) for path in data_files(project, settings)],
         sys.version,
         sys.prefix,
-        [(name, _version(name)) for name in _TOOLS],
+        os.environ.get("PYTHONPATH"),
         [os.environ.get(name) for name in _ENVIRONMENT] if settings.toolchain == "system" else [],
         [] if settings.archs else _gpus(),
-        stamps,
+        own,
     )
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
 
@@ -158,12 +179,10 @@ def _gpus() -> list[str | None]:
     return [os.environ.get("CUDA_VISIBLE_DEVICES"), *models]
 
 
-def _folders(project: Path, settings: Config) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for given in settings.kernels:
-        names = "\n".join(path for path in _files(project / given, project) if path.endswith(".py"))
-        found[given] = hashlib.sha256(os.fsencode(names)).hexdigest()
-    return found
+def _listing(folder: Path) -> str:
+    """Return a hash of the names of the files in a folder that Python runs."""
+    names = "\n".join(path for path in _files(folder, folder) if path.endswith((".py", ".so")))
+    return hashlib.sha256(os.fsencode(names)).hexdigest()
 
 
 def _files(folder: Path, relative_to: Path) -> Iterator[str]:
@@ -177,35 +196,3 @@ def _files(folder: Path, relative_to: Path) -> Iterator[str]:
 def _outside(record: Record, settings: Config) -> set[str]:
     """Give the generated files beside the package, where others may be too."""
     return {path for path in record.outputs if not path.startswith(f"{settings.package}/")}
-
-
-def _is_same_source(path: Path, stamp: Stamp) -> bool:
-    try:
-        now = _stamp(path)
-        if now.size != stamp.size:
-            return False
-        return now.time == stamp.time or _sha256(path) == stamp.sha256
-    except OSError:
-        return False
-
-
-def _stamps(folder: Path, paths: Iterable[str]) -> Iterator[tuple[str, Stamp]]:
-    for path in paths:
-        with contextlib.suppress(OSError):
-            yield path, _stamp(folder / path)
-
-
-def _stamp(path: Path, *, hashed: bool = False) -> Stamp:
-    status = path.stat()
-    return Stamp(status.st_size, status.st_mtime_ns, _sha256(path) if hashed else "")
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None

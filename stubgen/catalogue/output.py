@@ -103,6 +103,18 @@ Compiled functions return nothing.
         "see whether the address is right, and whether this machine may {do} there",
         "The run does without it, and compiles what the folder of this machine does not have.",
     ),
+    "CS614": Entry(
+        "{file} imports stubgen but exports nothing",
+        "call stubgen.export or use stubgen.family in it, or move it out of the kernel folders",
+        "Every module in the kernel folders that imports stubgen, itself or through others, is imported to "
+        "see what it exports. Modules that others import as helpers are not named.",
+    ),
+    "CS615": Entry(
+        "{kernel} is not built: {file}, which exports it, is no kernel module",
+        "export it from a module in the kernel folders, or add that file to kernels",
+        "An export belongs to the module whose import leads to it. A function that is called there may do "
+        "the exporting, in whatever file it stands.",
+    ),
     "CS618": Entry(
         "nothing is kept of this run in {folder}: {reason}",
         "set HOME, or XDG_CACHE_HOME, or cache in pyproject.toml, to a folder that can be written; "

@@ -74,6 +74,13 @@ class LeftOut(msgspec.Struct, frozen=True):
     family: str | None = None
 
 
+class Exported(msgspec.Struct, frozen=True):
+    """A kernel or family that some module exports."""
+
+    name: str
+    place: Place
+
+
 class Expansion(msgspec.Struct, frozen=True):
     """All that a module declares, or why it could not be found out."""
 
@@ -82,6 +89,13 @@ class Expansion(msgspec.Struct, frozen=True):
     empty: tuple[Problem, ...] = ()
     """Families that leave out every combination; another architecture may have some."""
     too_new: tuple[LeftOut, ...] = ()
+    elsewhere: tuple[Exported, ...] = ()
+    """What other modules exported while this one was imported."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the module declares nothing at all."""
+        return not (self.declared or self.problems or self.empty or self.too_new)
 
 
 class Compiled(msgspec.Struct, frozen=True):

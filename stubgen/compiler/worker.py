@@ -42,6 +42,7 @@ from stubgen.compiler.jobs import (
     Compiled,
     Declared,
     Expansion,
+    Exported,
     Facts,
     LeftOut,
     ModuleJob,
@@ -49,7 +50,16 @@ from stubgen.compiler.jobs import (
     Settings,
 )
 from stubgen.compiler.wording import shown
-from stubgen.declare import Call, Declaration, declared_in, lost_kernels, makes_kernels, set_target_arch
+from stubgen.declare import (
+    Call,
+    Declaration,
+    count_declared,
+    declared_in,
+    declared_since,
+    lost_kernels,
+    makes_kernels,
+    set_target_arch,
+)
 from stubgen.diagnostics import Problem, did_you_mean, problem
 from stubgen.labels import DeclarationError
 from stubgen.model import Place, TensorSlot, Variant
@@ -70,6 +80,7 @@ class Worker:
         self._settings = settings
         self._problems = _set_up(settings)
         self._imported: dict[str, tuple[Declaration, ...] | Problem] = {}
+        self._elsewhere: dict[str, tuple[Exported, ...]] = {}
 
     def expand(self, module: ModuleJob) -> Expansion:
         """Import a module, list what it declares, and check everything that needs no compiler."""
@@ -85,7 +96,8 @@ class Worker:
         wrong = (item for item in found if isinstance(item, tuple))
         problems = itertools.chain(lost, *wrong)
         too_new = tuple(item for item in found if isinstance(item, LeftOut))
-        return Expansion(declared, tuple(problems), _empty_families(module, declarations, found), too_new)
+        empty = _empty_families(module, declarations, found)
+        return Expansion(declared, tuple(problems), empty, too_new, self._elsewhere[module.path])
 
     def compile(self, module: ModuleJob, declared: Declared, build_name: str, ir_path: str) -> Outcome:
         """Compile one declaration and write its host code, device code inside, as LLVM IR.
@@ -158,12 +170,22 @@ class Worker:
     def _declarations(self, module: ModuleJob) -> tuple[Declaration, ...] | Problem:
         """Import a module, once a process, and collect what it declares."""
         if module.path not in self._imported:
+            known = count_declared()
             try:
                 _import(self._settings, module)
                 self._imported[module.path] = declared_in(module.path)
             except (Exception, SystemExit) as error:
                 self._imported[module.path] = _import_problem(self._settings, module, error)
+            self._elsewhere[module.path] = tuple(
+                dict.fromkeys(
+                    self._exported(item) for item in declared_since(known) if item.file != module.path
+                )
+            )
         return self._imported[module.path]
+
+    def _exported(self, item: Declaration) -> Exported:
+        file = relative_to_project(item.file, self._settings.project) or item.file
+        return Exported(str(item.family or item.name), Place(file, item.line))
 
 
 # ---------------------------------------------------------------------------------------------------------

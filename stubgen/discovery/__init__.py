@@ -1,19 +1,31 @@
 """What the kernel modules of a project hold, read from their text; nothing of the user's is imported.
 
-``files`` finds and reads files, ``scan`` takes in one file, ``exports`` brings the scans of all files
-together, ``modules`` makes :class:`KernelModule` of that and checks their names. ``imports`` knows where
-imports lead.
+``files`` finds and reads files, ``parsed`` keeps what their text says, ``imports`` and ``search`` follow
+their imports, ``modules`` makes a :class:`KernelModule` of each that leads to this tool. ``outline`` takes
+modules apart into statements, for :mod:`stubgen.reach`. For ``list`` alone, ``scan`` takes in one file with
+libcst, and ``exports`` brings the scans of all files together.
 """
 
-from stubgen.discovery.imports import external_imports, import_name, source_closure
-from stubgen.discovery.modules import JitFunction, KernelModule, find_modules, no_kernels, require_kernels
+from stubgen.discovery.imports import import_name, source_closure
+from stubgen.discovery.modules import (
+    JitFunction,
+    KernelModule,
+    ModuleListing,
+    kernel_modules,
+    list_functions,
+    name_problems,
+    no_kernels,
+    require_kernels,
+)
 
 __all__ = [
     "JitFunction",
     "KernelModule",
-    "external_imports",
-    "find_modules",
+    "ModuleListing",
     "import_name",
+    "kernel_modules",
+    "list_functions",
+    "name_problems",
     "no_kernels",
     "require_kernels",
     "source_closure",

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from stubgen import stamps
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.model import Place
+from stubgen.stamps import Stamp
 from stubgen.text import storable
 
 
@@ -61,8 +63,18 @@ def shown(path: Path, project: Path) -> str:
     return storable(relative.as_posix())
 
 
+def stamp(path: Path, file: str) -> Stamp:
+    """Read a file for its stamp; takes and raises what :func:`load` does."""
+    return _content(path, file)[1]
+
+
 def read(path: Path, file: str) -> str:
-    """Read Python source, line ends unchanged and without a byte order mark.
+    """Read Python source; takes and raises what :func:`load` does."""
+    return load(path, file)[0]
+
+
+def load(path: Path, file: str) -> tuple[str, Stamp]:
+    """Read Python source, line ends unchanged and without a byte order mark; return its stamp too.
 
     Parameters
     ----------
@@ -76,13 +88,22 @@ def read(path: Path, file: str) -> str:
     StubgenError
         It cannot be read, or is not UTF-8 (CS205).
     """
+    content, now = _content(path, file)
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return content.decode("utf-8-sig"), now
     except UnicodeDecodeError as error:
-        reason = f"byte {error.start} is not UTF-8"
+        raise _unreadable(file, f"byte {error.start} is not UTF-8") from None
+
+
+def _content(path: Path, file: str) -> tuple[bytes, Stamp]:
+    try:
+        return stamps.read(path)
     except OSError as error:
-        reason = error.strerror or str(error)
-    raise StubgenError(problem("CS205", file=file, reason=reason))
+        raise _unreadable(file, error.strerror or str(error)) from None
+
+
+def _unreadable(file: str, reason: str) -> StubgenError:
+    return StubgenError(problem("CS205", file=file, reason=reason))
 
 
 def parse(text: str, file: str) -> ast.Module:

@@ -10,7 +10,10 @@ from stubgen import names
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.discovery import files
 from stubgen.discovery.exports import Program
+from stubgen.discovery.imports import ImportGraph
+from stubgen.discovery.parsed import ParsedFiles
 from stubgen.discovery.scan import Scan, scan
+from stubgen.discovery.search import ImportSearch
 from stubgen.model import Place
 
 
@@ -31,7 +34,7 @@ class JitFunction:
 
 @dataclass(frozen=True)
 class KernelModule:
-    """A file that defines or declares kernels."""
+    """A file that may declare kernels: it imports this tool, itself or through other files."""
 
     name: str
     """Public name: dotted, the path relative to the folder that was searched."""
@@ -39,20 +42,28 @@ class KernelModule:
     """Absolute."""
     file: str
     """Relative to the project with forward slashes, absolute outside of it."""
-    doc: str
+    doc: str = ""
     """Its docstring without indentation, empty if it has none."""
+
+
+@dataclass(frozen=True)
+class ModuleListing:
+    """What the text of a file tells of kernels."""
+
+    name: str
+    """As of :class:`KernelModule`, and so the next two."""
+    path: Path
+    file: str
     functions: tuple[JitFunction, ...]
     """In the order of the text."""
-    declares: bool
-    """It uses ``stubgen.export`` or ``stubgen.family``, and so becomes a module of the generated package."""
-    imports_stubgen: bool = False
-    """Whether or not it declares something."""
 
 
-def find_modules(paths: Sequence[Path], project: Path) -> tuple[KernelModule, ...]:
-    """Find the modules that define ``@cute.jit`` functions, declare exports, or import this tool at least.
+def kernel_modules(
+    paths: Sequence[Path], project: Path, parsed: ParsedFiles | None = None
+) -> tuple[KernelModule, ...]:
+    """Find the modules that import this tool, whatever they do with it.
 
-    Nothing is imported, so neither the DSL nor a GPU is needed, and the modules need not work.
+    What they export is known when they have been imported, which happens in worker processes.
 
     Parameters
     ----------
@@ -60,6 +71,8 @@ def find_modules(paths: Sequence[Path], project: Path) -> tuple[KernelModule, ..
         Files, and folders that are searched to any depth.
     project
         The project's folder.
+    parsed
+        What is known of the text of files.
 
     Returns
     -------
@@ -70,8 +83,29 @@ def find_modules(paths: Sequence[Path], project: Path) -> tuple[KernelModule, ..
     ------
     StubgenError
         With all that is wrong: a path that does not exist (CS202), a file that cannot be parsed (CS203) or
-        read (CS205), and of the modules that declare something, those whose public names clash (CS206), are
-        no dotted identifiers (CS207) or are taken (CS208).
+        read (CS205).
+    """
+    project = files.absolute(project)
+    candidates, problems = files.candidates(paths, project)
+    found = list(problems)
+    search = ImportSearch(ImportGraph(parsed or ParsedFiles()), project)
+    modules: list[KernelModule] = []
+    for candidate in candidates:
+        try:
+            if search.leads_to_tool(candidate):
+                module = search.parsed(candidate)
+                modules.append(KernelModule(candidate.name, candidate.path, candidate.file, module.doc))
+        except StubgenError as error:
+            found += error.problems
+    raise_if_any(found)
+    return tuple(modules)
+
+
+def list_functions(paths: Sequence[Path], project: Path) -> tuple[ModuleListing, ...]:
+    """List the ``@cute.jit`` functions of a project, going by the text of its files.
+
+    Nothing is imported, so neither the DSL nor a GPU is needed, and the modules need not work. Takes and
+    raises what :func:`kernel_modules` does.
     """
     project = files.absolute(project)
     candidates, problems = files.candidates(paths, project)
@@ -84,53 +118,50 @@ def find_modules(paths: Sequence[Path], project: Path) -> tuple[KernelModule, ..
             found += error.problems
         else:
             scans += [scanned] if scanned else []
-    modules = tuple(_modules(scans, project))
-    raise_if_any([*found, *_name_problems([module for module in modules if module.declares])])
-    return modules
+    raise_if_any(found)
+    return tuple(_listings(scans, project))
 
 
 def require_kernels(modules: Sequence[KernelModule], folder: str) -> tuple[KernelModule, ...]:
-    """Keep the modules that declare something.
+    """Return the modules, if there are any.
 
     Parameters
     ----------
     modules
-        What :func:`find_modules` found.
+        What :func:`kernel_modules` found.
     folder
         Where, for the message.
 
     Raises
     ------
     StubgenError
-        None of them declares anything (CS201).
+        There are none (CS201).
     """
-    declaring = tuple(module for module in modules if module.declares)
-    if not declaring:
+    if not modules:
         raise StubgenError(no_kernels(modules, folder))
-    return declaring
+    return tuple(modules)
 
 
 def no_kernels(modules: Iterable[KernelModule], folder: str) -> Problem:
     """Make CS201, which names the modules that look as if they were to export something."""
-    idle = [module.file for module in modules if module.imports_stubgen]
+    idle = [module.file for module in modules]
     verbs = "imports stubgen but exports" if len(idle) == 1 else "import stubgen but export"
     remark = f"; {', '.join(idle)} {verbs} nothing" if idle else ""
     return problem("CS201", folder=folder, remark=remark)
 
 
-def _modules(scans: Sequence[Scan], project: Path) -> Iterator[KernelModule]:
+def _listings(scans: Sequence[Scan], project: Path) -> Iterator[ModuleListing]:
     program = Program(scans, project)
     exported = program.exported_names()
     for scanned in scans:
         functions = program.jit_functions(scanned)
-        if functions or scanned.declares or scanned.imports_stubgen:
+        if functions:
             path = scanned.candidate.path
-            yield KernelModule(
-                name=scanned.candidate.name,
-                path=path,
-                file=scanned.candidate.file,
-                doc=scanned.doc,
-                functions=tuple(
+            yield ModuleListing(
+                scanned.candidate.name,
+                path,
+                scanned.candidate.file,
+                tuple(
                     JitFunction(
                         function.qualname,
                         function.line,
@@ -139,12 +170,14 @@ def _modules(scans: Sequence[Scan], project: Path) -> Iterator[KernelModule]:
                     )
                     for function in functions
                 ),
-                declares=scanned.declares,
-                imports_stubgen=scanned.imports_stubgen,
             )
 
 
-def _name_problems(modules: Sequence[KernelModule]) -> Iterator[Problem]:
+def name_problems(modules: Sequence[KernelModule]) -> Iterator[Problem]:
+    """Find what is wrong with the names of the modules that export something.
+
+    That is names that clash (CS206), are no dotted identifiers (CS207) or are taken (CS208).
+    """
     first: dict[str, KernelModule] = {}
     for module in modules:
         place = Place(module.file, 1)

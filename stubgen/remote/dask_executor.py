@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stubgen import discovery, fingerprint
 from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.diagnostics import Problem, problem, raise_if_any
+from stubgen.inputs import BuildInputs
 from stubgen.model import Place
 from stubgen.remote import dask_worker, plain, tasks, versions
 from stubgen.remote.batch import Batch, Failed
@@ -34,10 +34,8 @@ class DaskExecutor:
         Of its scheduler.
     project
         The project's folder.
-    modules
-        The kernel modules, whose sources travel with the jobs.
-    data
-        Other files that they read, which travel too.
+    inputs
+        What the kernel modules depend on; their sources, and the data that they read, travel with the jobs.
     patience
         Seconds after which what says nothing counts as gone.
     say
@@ -48,16 +46,14 @@ class DaskExecutor:
         self,
         address: str,
         project: Path,
-        modules: Sequence[discovery.KernelModule],
+        inputs: BuildInputs,
         *,
-        data: Sequence[Path] = (),
         patience: float = 60.0,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._address = address
         self._project = project
-        self._modules = modules
-        self._data = data
+        self._inputs = inputs
         self._patience = patience
         self._say = say
         self._stack = ExitStack()
@@ -82,11 +78,9 @@ class DaskExecutor:
     @contextlib.contextmanager
     def workers(self, settings: Settings) -> Generator[DaskWorkers, None, None]:
         """Give the cluster, as the workers for one architecture."""
-        files = {path for module in self._modules for path in fingerprint.closure(module, self._project)}
-        files |= set(self._data)
+        files = {*self._inputs.files, *self._inputs.data}
         base = tasks.common_folder([self._project, *(path.parent for path in files)])
-        names = {name for m in self._modules for name in fingerprint.imported_names(m, self._project)}
-        packages = tuple(sorted(names))
+        packages = self._inputs.imported
         run = Run(self._name, settings, str(base), packages, versions.installed(packages), self._patience)
         yield DaskWorkers(self._cluster, tasks.pack_sources(files, base), run)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from stubgen import __version__, fingerprint
+from stubgen import __version__, fingerprint, inputs
+from stubgen import installed as distributions
 
 _TOOL = "the sources of cute-stubgen"
 _ALWAYS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "cute-stubgen")
@@ -15,9 +16,9 @@ def installed(packages: Sequence[str]) -> dict[str, str]:
     """Give the versions of everything that shapes the kernels of modules that import these packages."""
     return {
         "Python": "{}.{}".format(*sys.version_info[:2]),
-        **fingerprint.of_distributions(_ALWAYS),
+        **{name: distributions.identity(name) for name in _ALWAYS},
         "cute-stubgen": __version__,
-        **fingerprint.of_packages(packages),
+        **inputs.of_packages(packages),
         _TOOL: fingerprint.of_tool()[:12],
     }
 

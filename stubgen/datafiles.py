@@ -1,0 +1,51 @@
+"""Files that kernel modules read, as the configuration names them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from stubgen.config import Config
+from stubgen.diagnostics import problem, raise_if_any
+
+
+def data_files(project: Path, settings: Config) -> tuple[Path, ...]:
+    """List the files that kernel modules read, as the configuration names them.
+
+    Parameters
+    ----------
+    project
+        The project's folder, absolute.
+    settings
+        The configuration.
+
+    Returns
+    -------
+    tuple of Path
+        Absolute and sorted.
+
+    Raises
+    ------
+    StubgenError
+        CS128 for each pattern that no file fits.
+    """
+    files = {pattern: _fitting(project, pattern) for pattern in settings.data}
+    raise_if_any(problem("CS128", pattern=pattern) for pattern, fitting in files.items() if not fitting)
+    return tuple(sorted({path for fitting in files.values() for path in fitting}))
+
+
+def _fitting(project: Path, pattern: str) -> list[Path]:
+    try:
+        return [path for path in project.glob(pattern) if path.is_file()]
+    except (NotImplementedError, ValueError):  # absolute, or empty
+        return []
+
+
+def hash_of_files(paths: Sequence[Path], project: Path) -> str:
+    """Return a hash of files with their names as seen from the project; empty if there are none."""
+    if not paths:
+        return ""
+    parts = [f"{os.path.relpath(p, project)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in paths]
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
