@@ -75,7 +75,7 @@ from stubgen.devices import builtin_profile
 
 out, project, kernels, arch = sys.argv[1:]
 assert not worker._set_up(Settings(project, arch, builtin_profile(arch), out))
-for module in discovery.find_modules([Path(kernels)], Path(project)):
+for module in discovery.kernel_modules([Path(kernels)], Path(project)):
     name, root = discovery.import_name(module.path)
     sys.path[:0] = [project, str(root)]
     importlib.import_module(name)

@@ -271,6 +271,9 @@ def describe(
         found = inspection.inspect(package)
         described = found.description
         functions = {function.name: function for function in described.functions}
+        if name is not None and name not in functions:  # as the table and Python call it
+            called = {f"{f.module}.{f.name}": f.name for f in described.functions}
+            name = called.get(name.removeprefix(f"{described.package}."), name)
         if name is not None and name not in functions:
             hint = did_you_mean(name, functions)
             raise StubgenError(

@@ -44,7 +44,7 @@ Package = Annotated[
 ]
 Arch = Annotated[
     list[str] | None,
-    typer.Option("--arch", help="GPU architecture, such as sm_90a.", show_default=False),
+    typer.Option("--arch", help="GPU architectures, such as sm_90a,sm_100a.", show_default=False),
 ]
 Framework = Annotated[
     list[FrameworkName] | None,

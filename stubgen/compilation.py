@@ -102,7 +102,7 @@ def compile_modules(
     for target in targets:
         with Lazy(executor, target) as workers:
             run.compile(target, workers, store)
-    raise_if_any([*run.problems, *run.nowhere()])
+    raise_if_any([*run.problems, *run.nowhere(), *run.nothing_left()])
     return run.built(), in_order([*run.warnings, *run.too_new(), *run.surprises()])
 
 
@@ -230,6 +230,20 @@ class _Run:
                 family=item.family,
                 min_arch=item.min_arch,
                 archs=", ".join(self._too_new),
+            )
+
+    def nothing_left(self) -> Iterator[Problem]:
+        """Yield a problem if all that is exported is for later architectures than those that are built for."""
+        later = self._too_new_for_all()
+        if later and not any(self._order.values()):
+            names = tuple(dict.fromkeys(item.family or item.name for item in later))
+            yield problem(
+                "CS260",
+                place=later[0].place,
+                archs=", ".join(self._too_new),
+                kernels=", ".join(names),
+                are="is" if len(names) == 1 else "are",
+                min_arch=later[0].min_arch,
             )
 
     def _too_new_for_all(self) -> list[LeftOut]:

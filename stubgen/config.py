@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import sys
 from collections.abc import Iterator
@@ -11,9 +12,9 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origi
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from stubgen import names
+from stubgen import archs, names
 from stubgen.devices import builtin_profile
-from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem, raise_if_any
+from stubgen.diagnostics import Problem, StubgenError, arch_meant, did_you_mean, problem, raise_if_any
 from stubgen.model import DeviceProfile, Framework, Place
 from stubgen.spelling import VERSION
 
@@ -27,6 +28,10 @@ HostName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native", "aarch64"]
 RuntimeName: TypeAlias = Literal["static", "shared"]
 
 ExecutorName: TypeAlias = Literal["local", "dask"]
+
+_TABLE = "cute-stubgen"
+_CLOSE = 0.85
+"""How much of the letters two names have in common that are taken for the same one; the most is 1."""
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -133,8 +138,10 @@ def load(project: Path, **overrides: Any) -> Config:
 
 
 def _overlaps(project: Path, config: Config) -> Iterator[Problem]:
-    """Find kernels that the output would lie among, or take the place of."""
+    """Find what the output would lie among, or take the place of."""
     output = (project / config.output).resolve()
+    if output == project.resolve() and (project / "pyproject.toml").is_file():
+        yield problem("CS109", output=config.output)
     for given in config.kernels:
         kernels = (project / given).resolve()
         if kernels.is_relative_to(output / config.package):
@@ -165,6 +172,17 @@ def _contradictions(config: Config) -> Iterator[str]:
         )
     if config.glibc and not re.fullmatch(r"2\.[0-9]+", config.glibc):
         yield f'tool.cute-stubgen.glibc is {config.glibc!r}; it must be a version, such as "2.28"'
+    known = [f"sm_{number}{suffix}" for number in archs.DEVICES for suffix in ("", "a")]
+    for name in config.devices:
+        try:
+            archs.parse(name)
+        except ValueError:
+            hint = arch_meant(name, known)
+            yield f"tool.cute-stubgen.devices.{name} is no GPU architecture{hint}; one is written like sm_90a"
+    for name in config.archs:
+        if re.search(r"[,\s]", name):
+            apart = ", ".join(f'"{part}"' for part in re.split(r"[,\s]+", name) if part)
+            yield f"tool.cute-stubgen.archs has {name!r}; it must be a list of names: archs = [{apart}]"
     if config.executor == "dask" and not config.scheduler:
         yield 'executor "dask" needs scheduler, the address of one, such as "tcp://10.0.0.1:8786"'
     if config.host == "aarch64" and config.toolchain != "zig":
@@ -179,13 +197,27 @@ def _table(file: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise _invalid(file.name, error) from None
     try:
-        tool: Any = tomllib.loads(text).get("tool", {})
+        whole = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _malformed(file.name, str(error)) from None
     try:
-        return msgspec.convert(tool, dict[str, Any]).get("cute-stubgen", {})
+        tool = msgspec.convert(whole.get("tool", {}), dict[str, Any])
     except msgspec.ValidationError:
         raise _invalid(file.name, "tool is no table") from None
+    raise_if_any(
+        _problem(f"unknown table {name} (did you mean tool.{_TABLE}?)")
+        for prefix, table in (("", whole), ("tool.", tool))
+        for name in (f"{prefix}{key}" for key in table)
+        if _looks_like_ours(name)
+    )
+    return tool.get(_TABLE, {})
+
+
+def _looks_like_ours(name: str) -> bool:
+    """Tell whether the name of a table is the tool's but for its spelling."""
+    letters = re.sub(r"[^a-z]", "", name.removeprefix("tool.").lower())
+    close = difflib.SequenceMatcher(None, letters, _TABLE.replace("-", "")).ratio() > _CLOSE
+    return close and name != f"tool.{_TABLE}"
 
 
 def _wrong(table: Any, kind: type[msgspec.Struct], path: str) -> Iterator[str]:
@@ -206,7 +238,13 @@ def _wrong(table: Any, kind: type[msgspec.Struct], path: str) -> Iterator[str]:
 
 
 def _wrong_value(value: Any, kind: Any, path: str) -> Iterator[str]:
-    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if get_origin(kind) is tuple and isinstance(value, list):
+        choices, items = _choices(get_args(kind)[0]), cast("list[Any]", value)
+        for item in items if choices else ():
+            if isinstance(item, str) and item not in choices:
+                yield f"{path} has {item!r}{did_you_mean(item, choices)}; there are {', '.join(choices)}"
+                return
+    choices = _choices(kind)
     if choices and value not in choices:
         yield f"{path} is {value!r}; it must be one of {', '.join(choices)}"
         return
@@ -217,6 +255,10 @@ def _wrong_value(value: Any, kind: Any, path: str) -> Iterator[str]:
             yield f'{path} is a string; it must be a list: {path.rpartition(".")[2]} = ["{value}"]'
         else:
             yield f"{path}: {_in_toml(str(error))}"
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def _in_toml(text: str) -> str:

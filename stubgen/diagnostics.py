@@ -8,10 +8,11 @@ Code that finds something wrong makes a :class:`Problem` with :func:`problem` an
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from stubgen import archs
 from stubgen.catalogue import CATALOGUE
 from stubgen.model import Place
 
@@ -88,6 +89,12 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
         in_lower_case.setdefault(name.lower(), name)
     close = difflib.get_close_matches(given.lower(), in_lower_case, n=1)
     return f" (did you mean {in_lower_case[close[0]]}?)" if close else ""
+
+
+def arch_meant(given: str, known: Sequence[str]) -> str:
+    """Return a remark that names the architecture that may have been meant; a real one means no other."""
+    meant = archs.meant_by(given, known)
+    return f" (did you mean {meant}?)" if meant else ""
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

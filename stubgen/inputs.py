@@ -129,8 +129,8 @@ def of_packages(names: Sequence[str]) -> dict[str, str]:
         Identities of distributions by their names, see :func:`stubgen.installed.identity`. Packages that
         may change without another version stand under their import names, with a hash of their files.
     """
-    providers = {name for package in names for name in installed.distributions().get(package, ())}
-    required = installed.with_requirements((*providers, *TOOLS, *CUDA_RUNTIMES))
+    imported = {name for package in names for name in installed.providers(package)}
+    required = installed.with_requirements((*imported, *TOOLS, *CUDA_RUNTIMES))
     contents = {
         name: joined(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)
         for name in names

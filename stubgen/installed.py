@@ -25,6 +25,24 @@ def distributions() -> Mapping[str, list[str]]:
     return importlib.metadata.packages_distributions()
 
 
+@cache
+def providers(package: str) -> tuple[str, ...]:
+    """Return the distributions that a package comes from.
+
+    Some install their packages into a folder of their own, and have Python look there.
+    """
+    names = distributions()
+    if package in names:
+        return tuple(sorted(set(names[package])))
+    owners = {
+        path.relative_to(folder).parts[0]
+        for path in _places(package)
+        for folder in map(Path, sys.path)
+        if path.is_relative_to(folder) and path != folder
+    }
+    return tuple(sorted({name for owner in owners for name in names.get(owner, ())}))
+
+
 def with_requirements(names: Iterable[str]) -> tuple[str, ...]:
     """Return distributions and all that they require, at any depth, under their normal names.
 
@@ -71,9 +89,9 @@ def changeable_files(package: str) -> tuple[Path, ...]:
     That is one that is installed editable, or that no distribution has installed, as packages on
     ``PYTHONPATH``.
     """
-    providers = distributions().get(package, ())
-    origins = [importlib.metadata.distribution(name).read_text("direct_url.json") for name in providers]
-    if providers and not any(map(_is_editable, origins)):
+    names = providers(package)
+    origins = [importlib.metadata.distribution(name).read_text("direct_url.json") for name in names]
+    if names and not any(map(_is_editable, origins)):
         return ()
     own = Path(__file__).parent
     return tuple(
@@ -94,7 +112,7 @@ def changeable_folders(package: str) -> tuple[Path, ...]:
 
 def forget() -> None:
     """Look again at what is installed."""
-    for remembered in (distributions, identity, changeable_files, _requirements):
+    for remembered in (distributions, providers, identity, changeable_files, _requirements):
         remembered.cache_clear()
 
 

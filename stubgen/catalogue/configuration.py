@@ -47,6 +47,10 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "choose a folder of its own: --output, or output under [tool.cute-stubgen]",
         "What is generated would be read as kernel modules by the next run, or take the kernels' place.",
     ),
+    "CS109": Entry(
+        "the output folder {output} is the project's own, whose pyproject.toml the package's would replace",
+        "choose a folder of its own: --output, or output under [tool.cute-stubgen]",
+    ),
     # CS12x and CS13x: other machines.
     "CS120": Entry(
         "{what} needs {package}, which is not installed: {reason}",

@@ -60,7 +60,7 @@ from stubgen.declare import (
     makes_kernels,
     set_target_arch,
 )
-from stubgen.diagnostics import Problem, did_you_mean, problem
+from stubgen.diagnostics import Problem, arch_meant, problem
 from stubgen.labels import DeclarationError
 from stubgen.model import Place, TensorSlot, Variant
 from stubgen.signatures import Argument
@@ -160,7 +160,7 @@ class Worker:
     def _is_for_this_arch(self, min_arch: str) -> bool:
         known = dsl.known_archs()
         if min_arch not in known:  # or else the kernel would be left out everywhere, without a word
-            hint = did_you_mean(str(min_arch), known)
+            hint = arch_meant(str(min_arch), known)
             raise DeclarationError(
                 f'min_arch is {min_arch!r}{hint}; give an architecture that the DSL knows, such as "sm_90a"'
             )
@@ -225,7 +225,7 @@ def _unknown_archs(settings: Settings) -> tuple[Problem, ...]:
     """Find architectures that the DSL does not know, among all that the user names."""
     known = dsl.known_archs()
     return tuple(
-        problem("CS103", arch=arch, hint=did_you_mean(arch, known), known=", ".join(known))
+        problem("CS103", arch=arch, hint=arch_meant(arch, known), known=", ".join(known))
         for arch in settings.named_archs
         if arch not in known
     )

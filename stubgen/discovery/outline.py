@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from stubgen import source_effects
-from stubgen.discovery import scopes
+from stubgen.discovery import files, scopes
 from stubgen.discovery.quiet import HELPERS, Names, is_quiet_class, is_quiet_value
 
 _DYNAMIC_NAMES = frozenset(
@@ -76,7 +76,31 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
         return joined(statement.meaning for statement in self.statements)
 
 
-def outline(tree: ast.Module) -> Outline:
+def outline(text: str, shown: str) -> Outline:
+    """Return what the statements of a module are.
+
+    Parameters
+    ----------
+    text
+        Its source.
+    shown
+        How messages call the file.
+
+    Raises
+    ------
+    StubgenError
+        It cannot be parsed (CS203).
+    """
+    tree = files.parse(text, shown)
+    try:
+        return _outline(tree)
+    except RecursionError:  # nested too deeply to look into
+        digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        lines = text.count("\n") + 1
+        return Outline((Statement(1, lines, (), (), digest, is_quiet=False),), (), (), is_opaque=True)
+
+
+def _outline(tree: ast.Module) -> Outline:
     """Return what a module's statements are; the tree is changed.
 
     Docstrings, declared effects and what only runs in a script are left out: no compiled code depends on

@@ -98,7 +98,7 @@ class ParsedFiles:
         if path not in self._outlines:
             known = self._kept.outlines.get(self.sha256(path))
             name = path.as_posix()
-            self._outlines[path] = known or outline(files.parse(self._load(path, name), name))
+            self._outlines[path] = known or outline(self._load(path, name), name)
         return self._outlines[path]
 
     def _load(self, path: Path, shown: str) -> str:

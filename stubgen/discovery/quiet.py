@@ -200,8 +200,10 @@ def _is_quiet_call(function: ast.expr, names: Names) -> bool:
 
 def _makes_quietly(node: ast.ClassDef, names: Names) -> bool:
     """Tell whether making an instance of a class sets attributes of it and does nothing else."""
-    if node.bases:
-        return False
+    for base in node.bases:
+        own = names.classes.get(base.id) if isinstance(base, ast.Name) else None
+        if own is None or own is node or not _makes_quietly(own, names):
+            return False
     for item in node.body:
         match item:
             case ast.FunctionDef(name="__init__" | "__post_init__"):

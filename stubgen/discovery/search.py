@@ -104,5 +104,5 @@ class ImportSearch:
         return self._packages[package]
 
     def _requires_tool(self, package: str) -> bool:
-        providers = installed.distributions().get(package, ())
-        return any(_DISTRIBUTION in installed.with_requirements([name]) for name in providers)
+        names = installed.providers(package)
+        return any(_DISTRIBUTION in installed.with_requirements([name]) for name in names)

@@ -245,7 +245,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Built]:
     project = tmp_path_factory.mktemp("pool")
     for name in ("pool.py", "slots.py"):
         shutil.copy(Path(slots.__file__).with_name(name), project)
-    modules = discovery.find_modules([project / "pool.py"], project)
+    modules = discovery.kernel_modules([project / "pool.py"], project)
     settings = Settings(str(project), None, None, str(project))
     built, _ = compilation.compile_modules(
         modules, [settings], PACKAGE, project, Local(2), Silent(), NoCache()

@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from stubgen import installed
 from stubgen.diagnostics import StubgenError
 from stubgen.discovery import (
-    KernelModule,
-    external_imports,
-    find_modules,
+    ModuleListing,
     import_name,
+    kernel_modules,
+    list_functions,
+    name_problems,
     require_kernels,
     source_closure,
 )
+from stubgen.discovery.imports import ImportGraph
+from stubgen.discovery.parsed import ParsedFiles
 
 JIT = """
     import cutlass.cute as cute
@@ -46,23 +50,23 @@ def write(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def modules_of(folder: Path, files: dict[str, str]) -> dict[str, KernelModule]:
+def modules_of(folder: Path, files: dict[str, str]) -> dict[str, ModuleListing]:
     write(folder, files)
-    return {module.name: module for module in find_modules([folder], folder)}
+    return {module.name: module for module in list_functions([folder], folder)}
 
 
-def the_module(folder: Path, text: str) -> KernelModule:
+def the_module(folder: Path, text: str) -> ModuleListing:
     return modules_of(folder, {"m.py": text})["m"]
 
 
-def exported(module: KernelModule) -> dict[str, tuple[str, ...]]:
+def exported(module: ModuleListing) -> dict[str, tuple[str, ...]]:
     return {function.qualname: function.exported_as for function in module.functions}
 
 
 def codes(folder: Path, *paths: Path) -> list[tuple[str, str | None]]:
     """Find modules, and give codes and places of the problems."""
     with pytest.raises(StubgenError) as caught:
-        find_modules(paths or [folder], folder)
+        list_functions(paths or [folder], folder)
     return [(p.code, str(p.place) if p.place else None) for p in caught.value.problems]
 
 
@@ -96,13 +100,13 @@ def test_foreign_folders_and_hidden_files_are_left_out(tmp_path: Path) -> None:
 def test_a_file_given_by_itself_is_named_by_its_stem_and_counts_once(tmp_path: Path) -> None:
     write(tmp_path, {"kernels/deep/k.py": JIT})
     file, folder = tmp_path / "kernels/deep/k.py", tmp_path / "kernels"
-    assert [m.name for m in find_modules([file, folder], tmp_path)] == ["k"]
-    assert [m.name for m in find_modules([folder, file], tmp_path)] == ["deep.k"]
+    assert [m.name for m in list_functions([file, folder], tmp_path)] == ["k"]
+    assert [m.name for m in list_functions([folder, file], tmp_path)] == ["deep.k"]
 
 
 def test_places_outside_the_project_are_absolute_and_dots_are_resolved(tmp_path: Path) -> None:
     write(tmp_path, {"kernels/k.py": JIT, "project/x.py": ""})
-    (module,) = find_modules([tmp_path / "project/../kernels"], tmp_path / "project")
+    (module,) = list_functions([tmp_path / "project/../kernels"], tmp_path / "project")
     assert module.file == (tmp_path / "kernels/k.py").as_posix()
     assert module.path == tmp_path / "kernels/k.py"
 
@@ -112,14 +116,14 @@ def test_relative_paths_are_taken_from_the_working_folder(
 ) -> None:
     write(tmp_path, {"kernels/k.py": JIT})
     monkeypatch.chdir(tmp_path)
-    (module,) = find_modules([Path("kernels")], Path())
+    (module,) = list_functions([Path("kernels")], Path())
     assert (module.file, module.path) == ("kernels/k.py", tmp_path / "kernels/k.py")
 
 
 def test_a_folder_that_links_to_itself_does_not_hang_the_search(tmp_path: Path) -> None:
     write(tmp_path, {"k.py": JIT})
     (tmp_path / "loop").symlink_to(tmp_path)
-    assert [m.name for m in find_modules([tmp_path], tmp_path)] == ["k"]
+    assert [m.name for m in list_functions([tmp_path], tmp_path)] == ["k"]
 
 
 def test_files_that_cannot_matter_are_not_parsed(tmp_path: Path) -> None:
@@ -240,7 +244,7 @@ def test_docstrings_come_without_indentation(tmp_path: Path) -> None:
         def g(): b"no text"
         ''',
     )
-    assert module.doc == "About the module.\n\nFor example:\n    Indented."
+    assert ParsedFiles().parsed(module.path).doc == "About the module.\n\nFor example:\n    Indented."
     assert [f.doc for f in module.functions] == ["Adds \\d.\n\nMore.", ""]
 
 
@@ -250,14 +254,14 @@ def test_line_ends_and_byte_order_marks_do_not_move_lines(tmp_path: Path, newlin
     lines = ["'''Doc", "", "more'''", "x = '''\x0c\u2028\x85'''", "\x0c", "from cutlass import cute"]
     lines += ["@cute.jit", "def f():", "  '''One", "", "  two'''"]
     (tmp_path / "m.py").write_bytes((mark + newline.join(lines)).encode())
-    (module,) = find_modules([tmp_path], tmp_path)
-    assert module.doc == "Doc\n\nmore"
+    (module,) = list_functions([tmp_path], tmp_path)
+    assert ParsedFiles().parsed(module.path).doc == "Doc\n\nmore"
     assert [(f.line, f.doc) for f in module.functions] == [(8, "One\n\ntwo")]
 
 
 def test_lines_agree_with_pythons_parser_on_this_repositorys_kernels() -> None:
     repository = Path(__file__).parents[2]
-    modules = find_modules([repository / "kernels"], repository)
+    modules = list_functions([repository / "kernels"], repository)
     assert modules
     for module in modules:
         tree = ast.parse(module.path.read_text(encoding="utf-8"))
@@ -284,30 +288,79 @@ def test_invalid_escapes_in_a_scanned_file_do_not_warn(
     "text",
     [
         "import stubgen\nstubgen.export(f)",
-        "import stubgen as s\nif s:\n  def g():\n    s.export(f)",
-        "from stubgen import export as e\ne(f)",
         "from stubgen import *\nexport(f)",
         "import stubgen.declare as d\n[d.export(f) for f in ()]",
-        "from stubgen.declare import family\nfamily(a=[1])(f)",
-        "import stubgen as sg\ne = sg.export",
+        "if 1:\n  def g():\n    import stubgen as s",
+        "from helper import publish\npublish(f)",
+        "from near import publish",
+        "import package.inner",
+        "from package import inner",
     ],
 )
-def test_every_way_to_declare_is_noticed(tmp_path: Path, text: str) -> None:
-    assert the_module(tmp_path, text).declares
+def test_whatever_leads_to_the_tool_is_a_kernel_module(tmp_path: Path, text: str) -> None:
+    files = {
+        "kernels/m.py": text,
+        "kernels/near.py": "from helper import publish\n",
+        "kernels/apart.py": "import os, json, cutlass\n",
+        "helper.py": "import stubgen as sg\ndef publish(f): sg.export(f)\n",
+        "package/__init__.py": "",
+        "package/inner.py": "import helper\n",
+    }
+    write(tmp_path, files)
+    found = [module.name for module in kernel_modules([tmp_path / "kernels"], tmp_path)]
+    assert found == ["m", "near"]
+
+
+@pytest.mark.parametrize("text", ["# stubgen.export\n", "import stubgens\n", "from .stubgen import export\n"])
+def test_what_only_looks_like_the_tool_leads_to_no_kernels(tmp_path: Path, text: str) -> None:
+    write(tmp_path, {"m.py": text})
+    assert not kernel_modules([tmp_path], tmp_path)
+
+
+@pytest.mark.parametrize("required", [["numpy", "cute-stubgen>=0.1"], ["numpy"]])
+def test_a_library_leads_to_the_tool_if_it_requires_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: list[str]
+) -> None:
+    site = tmp_path / "site"
+    write(site, {"publishing/__init__.py": "", "publishing-1.0.dist-info/top_level.txt": "publishing\n"})
+    head = "Metadata-Version: 2.1\nName: publishing\nVersion: 1.0\n"
+    metadata = head + "".join(f"Requires-Dist: {name}\n" for name in required)
+    write(site, {"publishing-1.0.dist-info/METADATA": metadata})
+    monkeypatch.syspath_prepend(site)
+    installed.forget()
+    write(tmp_path, {"kernels/m.py": "from publishing import publish\n"})
+    found = kernel_modules([tmp_path / "kernels"], tmp_path)
+    installed.forget()
+    assert bool(found) == (len(required) > 1)
+
+
+def test_a_package_that_nothing_has_installed_leads_to_the_tool_if_it_imports_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"elsewhere/on_the_path.py": "import stubgen\n", "elsewhere/off_it.py": "import json\n"})
+    monkeypatch.syspath_prepend(tmp_path / "elsewhere")
+    installed.forget()
+    write(tmp_path, {"kernels/m.py": "import on_the_path\n", "kernels/n.py": "import off_it\n"})
+    assert [module.name for module in kernel_modules([tmp_path / "kernels"], tmp_path)] == ["m"]
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "code"),
     [
-        "# stubgen.export\n",
-        "import stubgen as sg\nx = sg.dim('n')\n",
-        "import stubgens\nstubgens.export()\n",
-        "from .stubgen import export\nexport()\n",
+        ("import stubgen\ndef", "CS203"),
+        ("from helper import publish\npublish(f, v", "CS203"),
+        ("import json\nprint 'hello'", None),
     ],
 )
-def test_what_declares_nothing_is_not_taken_for_a_declaration(tmp_path: Path, text: str) -> None:
-    module = the_module(tmp_path, text + textwrap.dedent(JIT))
-    assert not module.declares
+def test_a_module_with_a_syntax_error_counts_if_it_seems_to_lead_to_the_tool(
+    tmp_path: Path, text: str, code: str | None
+) -> None:
+    write(tmp_path, {"kernels/m.py": text, "helper.py": "import stubgen\n"})
+    if code is None:
+        assert not kernel_modules([tmp_path / "kernels"], tmp_path)
+    else:
+        with pytest.raises(StubgenError, match=code):
+            kernel_modules([tmp_path / "kernels"], tmp_path)
 
 
 def test_exported_functions_methods_and_objects_have_their_public_names(tmp_path: Path) -> None:
@@ -447,7 +500,9 @@ def test_declarations_in_another_file_mark_the_functions_there(
         },
     )
     assert exported(found["ops.norm"]) == {"add": ("add",), "Norm.__call__": ("norm", "default")}
-    assert not found["ops.norm"].declares
+    assert [module.name for module in kernel_modules([tmp_path], tmp_path)] == [
+        file.removesuffix(".py").replace("/", ".")
+    ]
 
 
 def test_a_decorator_from_another_file_is_followed(tmp_path: Path) -> None:
@@ -473,7 +528,8 @@ def test_a_decorator_from_another_file_is_followed(tmp_path: Path) -> None:
     ],
 )
 def test_names_that_lead_in_circles_end_somewhere(tmp_path: Path, text: str) -> None:
-    assert the_module(tmp_path, f"import stubgen as sg\n{text}\n").declares
+    found = the_module(tmp_path, f"import stubgen as sg\n{text}\n" + textwrap.dedent(JIT))
+    assert [function.qualname for function in found.functions] == ["add"]
 
 
 def test_a_project_that_contains_stubgen_itself_is_read_like_any_other(tmp_path: Path) -> None:
@@ -493,8 +549,6 @@ def test_all_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
         tmp_path,
         {
             "a.py": JIT + "\n    def (:\n",
-            "my-kernel.py": DECLARING,
-            "torch.py": DECLARING,
         },
     )
     (tmp_path / "latin.py").write_bytes(b"import stubgen  # gr\xfc\xdfe\n")
@@ -502,8 +556,6 @@ def test_all_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
         ("CS202", None),
         ("CS205", None),
         ("CS203", "a.py:7"),
-        ("CS207", "my-kernel.py:1"),
-        ("CS208", "torch.py:1"),
     ]
 
 
@@ -534,7 +586,18 @@ def test_what_cannot_be_parsed_is_reported_with_its_line_and_never_crashes(
     "expression", ["-" * 90 + "1", "+".join(["1"] * 90), "[" * 45 + "]" * 45, "a" + "()" * 90]
 )
 def test_what_is_nested_deeply_but_still_by_people_is_read(tmp_path: Path, expression: str) -> None:
-    assert the_module(tmp_path, f"import stubgen\nx = {expression}\ny: {expression} = 1\nstubgen.export\n")
+    text = f"import stubgen\nx = {expression}\ny: {expression} = 1\nstubgen.export\n"
+    assert the_module(tmp_path, text + textwrap.dedent(JIT)).functions
+    (module,) = kernel_modules([tmp_path], tmp_path)
+    assert len(ParsedFiles().outline(module.path).statements) == 6
+
+
+def test_what_is_nested_too_deeply_to_look_into_counts_as_a_whole(tmp_path: Path) -> None:
+    write(tmp_path, {"m.py": "x = a" + ".b" * 3_000 + "\n"})
+    outline = ParsedFiles().outline(tmp_path / "m.py")
+    assert outline.is_opaque
+    write(tmp_path, {"n.py": "x = a" + ".b" * 2_999 + ".c\n"})
+    assert ParsedFiles().outline(tmp_path / "n.py").meaning != outline.meaning
 
 
 def test_a_huge_file_is_read(tmp_path: Path) -> None:
@@ -591,19 +654,17 @@ def test_names_that_the_generated_package_has_no_room_for_are_refused(
 ) -> None:
     write(tmp_path, files)
     folders = [path for path in (tmp_path / "a", tmp_path / "b") if path.exists()]
-    if expected:
-        assert [code for code, _ in codes(tmp_path, *folders)] == expected
-    else:
-        assert find_modules(folders, tmp_path)
+    found = name_problems(kernel_modules(folders, tmp_path))
+    assert [problem.code for problem in found] == expected
 
 
-def test_no_declarations_are_an_error_only_for_those_who_need_some(tmp_path: Path) -> None:
+def test_no_kernel_modules_are_an_error_only_for_those_who_need_some(tmp_path: Path) -> None:
     write(tmp_path, {"k.py": JIT})
-    modules = find_modules([tmp_path], tmp_path)
+    modules = kernel_modules([tmp_path], tmp_path)
     with pytest.raises(StubgenError, match="CS201: no kernels found in somewhere"):
         require_kernels(modules, "somewhere")
     write(tmp_path, {"declared.py": DECLARING})
-    modules = find_modules([tmp_path], tmp_path)
+    modules = kernel_modules([tmp_path], tmp_path)
     assert [m.name for m in require_kernels(modules, "somewhere")] == ["declared"]
 
 
@@ -688,7 +749,12 @@ def test_external_imports_are_those_of_the_whole_closure(tmp_path: Path) -> None
             "torch/notes.txt": "a folder without modules hides no package",
         },
     )
-    assert external_imports(tmp_path / "m.py", [tmp_path]) == ("cutlass", "einops", "torch", "x" * 300)
+    assert ImportGraph(ParsedFiles()).closure(tmp_path / "m.py", [tmp_path]).packages == (
+        "cutlass",
+        "einops",
+        "torch",
+        "x" * 300,
+    )
 
 
 def test_all_unreadable_files_of_a_closure_are_reported(tmp_path: Path) -> None:

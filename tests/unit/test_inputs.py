@@ -10,8 +10,8 @@ import pytest
 
 import stubgen
 from stubgen.config import Config
+from stubgen.depfile import dependencies, write_depfile
 from stubgen.diagnostics import StubgenError
-from stubgen.inputs import inputs, write_depfile
 
 KERNELS = "import stubgen as sg\nimport shared\n\nsg.export(shared.kernel)\n"
 
@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_lists_modules_what_they_import_and_where_new_ones_may_appear(project: Path) -> None:
     tool = Path(stubgen.__file__)
-    found = [path.relative_to(project).as_posix() for path in inputs(project, Config()) if path != tool]
+    found = [path.relative_to(project).as_posix() for path in dependencies(project, Config()) if path != tool]
     assert found == [
         "kernels",
         "kernels/deeper.py",
@@ -40,11 +40,11 @@ def test_lists_modules_what_they_import_and_where_new_ones_may_appear(project: P
         "kernels/shared.py",
         "pyproject.toml",
     ]
-    assert tool in inputs(project, Config())
+    assert tool in dependencies(project, Config())
 
 
 def test_lists_only_the_modules_that_are_given(project: Path) -> None:
-    found = inputs(project, Config(kernels=("kernels/norm.py",)))
+    found = dependencies(project, Config(kernels=("kernels/norm.py",)))
     assert project / "kernels" not in found
     assert project / "kernels" / "norm.py" in found
 

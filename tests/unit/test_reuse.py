@@ -14,6 +14,7 @@ from stubgen import discovery, fingerprint, installed
 from stubgen.cache import FolderCache
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Outcome, Settings
 from stubgen.devices import builtin_profile
+from stubgen.inputs import BuildInputs
 from stubgen.model import Place
 from stubgen.reuse import Found, Reuse
 
@@ -82,8 +83,9 @@ class Project:
         return CompileJob(self.module(), self.declared, name, str(self.folder / "k.ll"))
 
     def reuse(self) -> Reuse:
-        modules = discovery.find_modules([self.folder / "kernels" / "k.py"], self.folder)
-        return Reuse(FolderCache(self.folder / "cache"), modules, [self.module()], self.settings)
+        modules = discovery.kernel_modules([self.folder / "kernels" / "k.py"], self.folder)
+        inputs = BuildInputs(self.folder, modules)
+        return Reuse(FolderCache(self.folder / "cache"), inputs, self.settings)
 
     def found(self) -> Found | None:
         return self.reuse().compiled(self.job())
@@ -115,9 +117,8 @@ def _install(site: Path, name: str, version: str, *, editable: bool) -> None:
 
 def _look_again() -> None:
     """Forget what a process looks up only once."""
-    installed.distributions.cache_clear()
-    for remembered in ("of_tool", "_editable_files", "_version"):
-        getattr(fingerprint, remembered).cache_clear()
+    installed.forget()
+    fingerprint.of_tool.cache_clear()
 
 
 def replace(field: str, **changes: object) -> Callable[[Project], None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import fingerprint
+from stubgen.discovery.parsed import ParsedFiles
 
 HEAD = "import stubgen as sg\nfrom stubgen import backward, export as declare\n"
 PLAIN = HEAD + "sg.export(f, x)\n"
@@ -15,7 +15,7 @@ PLAIN = HEAD + "sg.export(f, x)\n"
 def meaning(folder: Path, text: str) -> str:
     file = folder / f"k{len(list(folder.iterdir()))}.py"
     file.write_text(text)
-    return fingerprint.of_meaning([file])
+    return ParsedFiles().outline(file).meaning
 
 
 @pytest.mark.parametrize(
