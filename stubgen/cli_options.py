@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -121,7 +122,9 @@ class Settings:
             "kernels": tuple(str(Path(path).absolute()) for path in kernels or ()),
             "output": None if output is None else str(Path(output).absolute()),
             "package": package,
-            "archs": tuple(map(storable, archs or ())),
+            "archs": tuple(
+                storable(name) for given in archs or () for name in re.split(r"[,\s]+", given) if name
+            ),
             "toolchain": toolchain,
             "host": host,
             "frameworks": tuple(dict.fromkeys(name.value for name in frameworks or ())),

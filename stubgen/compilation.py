@@ -233,7 +233,7 @@ class _Run:
             )
 
     def nothing_left(self) -> Iterator[Problem]:
-        """Yield a problem if all that is exported is for later architectures than those that are built for."""
+        """Yield a problem if all that is exported is for later architectures."""
         later = self._too_new_for_all()
         if later and not any(self._order.values()):
             names = tuple(dict.fromkeys(item.family or item.name for item in later))

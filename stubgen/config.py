@@ -122,7 +122,7 @@ def load(project: Path, **overrides: Any) -> Config:
     ------
     StubgenError
         CS101 if the file is no TOML, and for each key and value that is wrong in it; CS104 for the package;
-        CS108 for an output folder among the kernels.
+        CS108 for an output folder among the kernels, CS109 for one that is the project's own.
     """
     table: Any = _table(project / "pyproject.toml")
     given = {key: value for key, value in overrides.items() if value not in (None, ())}
@@ -134,14 +134,14 @@ def load(project: Path, **overrides: Any) -> Config:
         raise StubgenError(problem("CS104", package=config.package, reason=reason))
     raise_if_any(_problem(reason) for reason in _contradictions(config))
     raise_if_any(_overlaps(project, config))
+    if (project / config.output).resolve() == project.resolve() and (project / "pyproject.toml").is_file():
+        raise StubgenError(problem("CS109", output=config.output))
     return config
 
 
 def _overlaps(project: Path, config: Config) -> Iterator[Problem]:
-    """Find what the output would lie among, or take the place of."""
+    """Find kernels that the output would lie among, or take the place of."""
     output = (project / config.output).resolve()
-    if output == project.resolve() and (project / "pyproject.toml").is_file():
-        yield problem("CS109", output=config.output)
     for given in config.kernels:
         kernels = (project / given).resolve()
         if kernels.is_relative_to(output / config.package):
@@ -239,7 +239,7 @@ def _wrong(table: Any, kind: type[msgspec.Struct], path: str) -> Iterator[str]:
 
 def _wrong_value(value: Any, kind: Any, path: str) -> Iterator[str]:
     if get_origin(kind) is tuple and isinstance(value, list):
-        choices, items = _choices(get_args(kind)[0]), cast("list[Any]", value)
+        choices, items = _choices(get_args(kind)[0]), msgspec.convert(value, list[Any])
         for item in items if choices else ():
             if isinstance(item, str) and item not in choices:
                 yield f"{path} has {item!r}{did_you_mean(item, choices)}; there are {', '.join(choices)}"

@@ -194,6 +194,8 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
             yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
             return
+        case _:
+            pass
     for child in ast.walk(node):
         match child:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):

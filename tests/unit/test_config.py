@@ -189,3 +189,59 @@ def test_an_output_beside_the_kernels_is_not_refused(tmp_path: Path) -> None:
         (".", "generated"),
     ):
         assert config.load(tmp_path, kernels=(kernels,), output=output).output == output
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["tool.cute_stubgen", "tool.cutestubgen", "tool.Cute-Stubgen", "tool.cute-stubgens", "cute-stubgen"],
+)
+def test_a_table_whose_name_is_nearly_right_is_refused(tmp_path: Path, table: str) -> None:
+    found = refused(tmp_path, f'[{table}]\npackage = "mine"')
+    assert f"unknown table {table} (did you mean tool.cute-stubgen?)" in found.message
+
+
+@pytest.mark.parametrize("table", ["tool.mypy", "tool.pybind11-stubgen", "tool.cute", "stubgen", "project"])
+def test_tables_of_others_are_left_alone(tmp_path: Path, table: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[{table}]\nx = 1")
+    assert config.load(tmp_path) == Config()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "[tool.cute-stubgen.devices.sm90a]\nsm-count = 1",
+            "devices.sm90a is no GPU architecture (did you mean sm_90a?)",
+        ),
+        (
+            '[tool.cute-stubgen.devices."9.0"]\nsm-count = 1',
+            "devices.9.0 is no GPU architecture (did you mean sm_90?)",
+        ),
+        ("[tool.cute-stubgen.devices.h100]\nsm-count = 1", "devices.h100 is no GPU architecture; one is"),
+        (
+            '[tool.cute-stubgen]\nframeworks = ["pytorch"]',
+            "frameworks has 'pytorch' (did you mean torch?); there are torch, jax",
+        ),
+        ('[tool.cute-stubgen]\nframeworks = ["tf"]', "frameworks has 'tf'; there are torch, jax"),
+        (
+            '[tool.cute-stubgen]\narchs = ["sm_80,sm_90a"]',
+            'it must be a list of names: archs = ["sm_80", "sm_90a"]',
+        ),
+        ('[tool.cute-stubgen]\narch = ["sm_80"]', "unknown key 'arch' (did you mean archs?)"),
+    ],
+)
+def test_names_that_are_nearly_right_are_said_with_what_was_meant(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    found = refused(tmp_path, text)
+    assert found.code == "CS101"
+    assert reason in found.message
+
+
+@pytest.mark.parametrize("output", [".", "kernels/..", "{project}"])
+def test_the_projects_own_folder_is_no_output(tmp_path: Path, output: str) -> None:
+    chosen = output.format(project=tmp_path)
+    (tmp_path / "kernels").mkdir()
+    assert refused(tmp_path, "[tool.cute-stubgen]", output=chosen).code == "CS109"
+    (tmp_path / "pyproject.toml").unlink()
+    assert config.load(tmp_path, output=chosen).output == chosen
