@@ -269,9 +269,15 @@ def _caller() -> tuple[str, int]:
     Functions of other modules may lie between the two: what a helper exports, its caller does.
     """
     caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files
-    body = next((frame for frame in _outwards(caller) if frame.f_code.co_name == "<module>"), caller)
+    body = next(filter(_is_being_imported, _outwards(caller)), caller)
     line = next(frame.f_lineno for frame in _outwards(caller) if frame.f_globals is body.f_globals)
     return body.f_globals.get("__file__", body.f_code.co_filename), line
+
+
+def _is_being_imported(frame: FrameType) -> bool:
+    """Tell whether a frame runs the body of a module for the first time."""
+    spec = frame.f_globals.get("__spec__")
+    return frame.f_code.co_name == "<module>" and getattr(spec, "_initializing", False)
 
 
 def _outwards(frame: FrameType) -> Iterator[FrameType]:

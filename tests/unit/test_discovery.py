@@ -592,14 +592,6 @@ def test_what_is_nested_deeply_but_still_by_people_is_read(tmp_path: Path, expre
     assert len(ParsedFiles().outline(module.path).statements) == 6
 
 
-def test_what_is_nested_too_deeply_to_look_into_counts_as_a_whole(tmp_path: Path) -> None:
-    write(tmp_path, {"m.py": "x = a" + ".b" * 3_000 + "\n"})
-    outline = ParsedFiles().outline(tmp_path / "m.py")
-    assert outline.is_opaque
-    write(tmp_path, {"n.py": "x = a" + ".b" * 2_999 + ".c\n"})
-    assert ParsedFiles().outline(tmp_path / "n.py").meaning != outline.meaning
-
-
 def test_a_huge_file_is_read(tmp_path: Path) -> None:
     table = "table = [\n" + "    0x12345678,\n" * 5_000 + "]\n"
     (function,) = the_module(tmp_path, table + textwrap.dedent(JIT)).functions
