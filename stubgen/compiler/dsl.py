@@ -34,7 +34,7 @@ from cutlass.runtime import _FakeStream
 from cutlass.utils import HardwareInfo
 from tvm_ffi.utils import kwargs_wrapper
 
-from stubgen.compiler import argument_checks
+from stubgen.compiler import argument_checks, size_names
 from stubgen.compiler.device import DeviceAnswers
 from stubgen.compiler.errors import PROJECT
 
@@ -330,6 +330,7 @@ def _recording(display_name: str) -> Generator[Recorded, None, None]:
     attach: Callable[..., None] = ffi_builder.attach_ffi_func
 
     def record(module: Any, symbol_name: str, params: Sequence[Any], call_provider: Any, **_: Any) -> None:
+        size_names.name_apart(params)
         recorded.params = tuple(params)
         recorded.has_device_code = bool(call_provider.has_gpu_module)
         attach(module, symbol_name, params, call_provider, fn_display_name=display_name)
@@ -339,24 +340,6 @@ def _recording(display_name: str) -> Generator[Recorded, None, None]:
         yield recorded
     finally:
         ffi_builder.attach_ffi_func = attach
-
-
-def name_symbols_as_declared() -> None:
-    """Let symbolic sizes keep their names in the ABI, where the DSL would number them ``n0``, ``n1``, ….
-
-    A name that is taken already, or that looks like one of the DSL's own, is numbered as before.
-    """
-    allocate = converter.ConverterContext.alloc_or_reuse_symint_var
-
-    def alloc_or_reuse_symint_var(self: Any, value: Any, name_alloc_func: Any) -> Any:
-        var = allocate(self, value, name_alloc_func)
-        symbol = value.symbol
-        others = [v for v in self.sym_int_id_mapping.values() if v is not var]
-        if symbol and str(symbol).isidentifier() and all(v.name != symbol for v in others):
-            var.name = str(symbol)
-        return var
-
-    converter.ConverterContext.alloc_or_reuse_symint_var = alloc_or_reuse_symint_var
 
 
 def name_functions_in_ascii() -> None:

@@ -34,6 +34,7 @@ from stubgen.compiler import (
     checks,
     dsl,
     exported_functions,
+    size_names,
 )
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
@@ -206,7 +207,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
     unknown = _unknown_archs(settings)
     if unknown:
         return unknown
-    dsl.name_symbols_as_declared()
+    size_names.name_symbols_as_declared()
     dsl.keep_devices_of_packed_tensors()
     argument_checks.add_checks()
     dsl.name_functions_in_ascii()

@@ -11,7 +11,7 @@ import msgspec
 
 from stubgen.archs import share_a_device
 from stubgen.diagnostics import Problem, StubgenError, problem
-from stubgen.dispatch import constraints, tree
+from stubgen.dispatch import constraints, sizes, tree
 from stubgen.model import (
     Axis,
     ChoiceSlot,
@@ -145,7 +145,7 @@ def _unlike(variants: Sequence[Kernel]) -> Iterator[Problem]:
 
 
 def _parameters(variants: Sequence[Kernel], selectors: Sequence[Axis]) -> tuple[Parameter, ...]:
-    merged = [_merged(column) for column in zip(*(kernel.parameters for kernel in variants), strict=True)]
+    merged = [_merged(column) for column in zip(*sizes.parameters_alike(variants), strict=True)]
     appended: list[Parameter] = []
     inserted: list[tuple[int, int, Parameter]] = []
     for axis in selectors:

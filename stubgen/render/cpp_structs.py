@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from stubgen.model import Library, Module, Parameter, Record, Slot, TupleSlot
+from stubgen.model import Family, Kernel, Library, Module, OneOfSlot, Parameter, Record, Slot, TupleSlot
 from stubgen.names import USED_BY_HEADERS
 from stubgen.render import cpp_types
 from stubgen.signatures import admits
@@ -66,7 +66,8 @@ def _module_structs(module: Module, taken: set[str]) -> ModuleStructs:
     records = {record.name: record for record in module.records}
     names: dict[TupleSlot, str] = {}
     uses: dict[tuple[str, tuple[str, ...]], list[TupleSlot]] = {}
-    for kernel in module.kernels:
+    functions: tuple[Kernel | Family, ...] = (*module.kernels, *module.families)  # which call sizes otherwise
+    for kernel in functions:
         for slot in _records_in(kernel.parameters):
             layout = (slot.record or "", _member_types(slot, names))
             if layout not in uses:
@@ -89,7 +90,10 @@ def _records_in(parameters: tuple[Parameter, ...]) -> Iterator[TupleSlot]:
 
 
 def _records_at(slot: Slot) -> Iterator[TupleSlot]:
-    if isinstance(slot, TupleSlot) and slot.record is not None and not cpp_types.is_hidden(slot):
+    if isinstance(slot, OneOfSlot):
+        for alternative in slot.alternatives:
+            yield from _records_at(alternative)
+    elif isinstance(slot, TupleSlot) and slot.record is not None and not cpp_types.is_hidden(slot):
         for item in slot.items:
             yield from _records_at(item)
         yield slot

@@ -28,7 +28,6 @@ from stubgen.model import (
 from stubgen.render.layout import wrapped
 
 _NUMBERED = re.compile(r"s\d+$")
-_NUMBERED_IN_TEXT = re.compile(r"\bs\d+\b")
 _BITS = {"bool": 8, "bfloat16": 16}
 
 
@@ -233,7 +232,7 @@ def _tensors(slots: Sequence[TensorSlot]) -> str:
         return _tensor(slots[0])
     parts = [" | ".join(dict.fromkeys(slot.dtype for slot in slots))]
     parts.append(f"shape {_extents_of([slot.shape for slot in slots])}")
-    strides = _told_apart(text for slot in slots if (text := _shown_strides(slot)))
+    strides = list(dict.fromkeys(text for slot in slots if (text := _shown_strides(slot))))
     if strides:
         all_have = all(_shown_strides(slot) for slot in slots)
         parts.append(f"strides {' | '.join(strides if all_have else ['row-major', *strides])}")
@@ -266,14 +265,6 @@ def _shown_strides(slot: TensorSlot) -> str:
     if slot.strides is None or _row_major(slot.shape, slot.strides):
         return ""
     return _extents(slot.strides)
-
-
-def _told_apart(strides: Iterable[str]) -> list[str]:
-    """Give each text once; which number a stride without a name has differs by variant and means nothing."""
-    found: dict[str, str] = {}
-    for text in strides:
-        found.setdefault(_NUMBERED_IN_TEXT.sub("s", text), text)
-    return list(found.values())
 
 
 def _is_aligned(slot: TensorSlot) -> bool:

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -180,6 +181,32 @@ class TestEverySignature:
             with pytest.raises(TypeError, match=words):
                 getattr(keyword, name)(*wrong)
 
+    def test_sizes_are_called_the_same_if_and_only_if_they_have_to_be_equal(
+        self, matrix: Path, package: ModuleType
+    ) -> None:
+        stub = (matrix / "matrix/sizes.pyi").read_text()
+        header = (matrix / "matrix/include/matrix/sizes.h").read_text()
+        manifest = json.loads((matrix / "matrix/manifest.json").read_text())
+        [module] = [m for m in manifest["library"]["modules"] if m["name"] == "sizes"]
+        kernels = {kernel["name"]: kernel for kernel in module["kernels"]}
+        for name, (a, b, c) in SIZES.items():
+            assert _documented(stub, name) == [a, b, *([c] if c else [])], name
+            assert set(re.findall(r"n\w*|s\d", " ".join(filter(None, (a, b, c))))) <= set(
+                re.findall(r"\w+", header)
+            )
+            if name in kernels:
+                names = {_first_size(p["slot"]) for p in kernels[name]["parameters"]}
+                assert len(names) == len(kernels[name]["parameters"]) or name == "same_size"
+                assert all(f"[{size}]" in kernels[name]["abi"] for size in names if size in ("n_2", "n_3"))
+        arrays = [np.zeros(length, np.float32) for length in (3, 5, 7)]
+        with pytest.raises(ValueError, match=r"Mismatched b\.shape\[0\] on argument #1"):
+            package.sizes.same_size(*arrays[:2])
+        for name in ("same_name", "beside_a_number", "behind_a_number"):
+            getattr(package.sizes, name)(*arrays[:2])
+        for name in ("name_with_a_number", "of_one_name", "without_names"):
+            getattr(package.sizes, name)(*arrays)
+        package.sizes.without_names(arrays[0], None, arrays[2])
+
     def test_pyright_strict_accepts_the_classes(self, matrix: Path, tmp_path: Path) -> None:
         files = [matrix / "matrix" / folder / "classes.pyi" for folder in (".", "kwargs")]
         files += [file.with_suffix(".py") for file in files]
@@ -230,6 +257,37 @@ class TestEverySignature:
         of_variants = sum(1 for call in table_calls.SIZES if call.variant)
         made = DRAWN + len(table_calls.CALLS) + len(table_calls.SIZES) + of_variants
         assert done.stdout.strip() == f"{made} calls"
+
+
+SIZES = {
+    "same_size": ("(n,)", "(n,)", ""),
+    "same_name": ("(n1,)", "(n1_2,)", ""),
+    "beside_a_number": ("(n1,)", "(n0,)", ""),
+    "behind_a_number": ("(n1,)", "(n0,)", ""),
+    "name_with_a_number": ("(n,)", "(n_3,)", "(n_2,)"),
+    "beside_a_stride": ("(4, n), strides (s1, 1)", "(s0,)", ""),
+    "beside_packed": ("(4, k_2), strides (s0, 1)", "(k,)", ""),
+    "free_strides": (
+        "(4, m), strides (s0, 1)",
+        "(4, m), strides (s1, 1)",
+        "(4, m), strides (s2, 1)",
+    ),
+    "of_one_name": ("(n,)", "(n_2,)", "(n_3,)"),
+    "without_names": ("(n0,)", "(n1,)", "(n2,)"),
+    "in_records": ("(n0,)", "(n1,)", "(n2,)"),
+}
+"""By function, the sizes of its parameters as they are documented; those of a record one by one."""
+
+
+def _documented(stub: str, name: str) -> list[str]:
+    """Read the shapes and strides out of a function's documentation."""
+    start = stub.index(f"def {name}(") if f"def {name}(" in stub else stub.index(f'"""{name}, compiled')
+    doc = stub[start:].split('"""')[1]
+    return re.findall(r"shape (\(.*?\)(?:, strides \(.*?\))?), CPU", doc)
+
+
+def _first_size(slot: dict[str, Any]) -> str:
+    return next(str(extent["name"]) for extent in slot["shape"] if isinstance(extent, dict))
 
 
 def _each(modules: list[list[Case]]) -> Iterator[tuple[str, Case]]:
