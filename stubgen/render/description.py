@@ -18,7 +18,7 @@ from stubgen.model import (
     Slot,
     Versions,
 )
-from stubgen.render import documentation, python_types
+from stubgen.render import documentation, python_types, type_trees
 
 
 class ParameterDescription(msgspec.Struct, frozen=True):
@@ -121,6 +121,6 @@ def describe_function(function: Kernel | Family, module: Module) -> FunctionDesc
 
 def _parameter(parameter: Parameter) -> ParameterDescription:
     slot = parameter.slot
-    shown = python_types.type_of(slot, records=False)
+    shown = type_trees.text(python_types.type_of(slot, records=False))
     accepts = documentation.describe(slot)
     return ParameterDescription(parameter.name, shown, accepts, slot, parameter.kind, parameter.default)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from stubgen import frameworks
 from stubgen.model import (
@@ -19,10 +19,11 @@ from stubgen.model import (
     ScalarSlot,
     Slot,
 )
-from stubgen.render import documentation, functional, python_types
+from stubgen.render import documentation, functional, python_types, type_trees
 from stubgen.render.functional import Function, Functional, Like, NotDerivableError, Output
 from stubgen.render.layout import WIDTH, call_like, docstring
 from stubgen.render.templates import fill
+from stubgen.render.type_trees import Type
 
 _INDENT = " " * 4
 
@@ -38,6 +39,13 @@ class _Shown:
     body: str = ""
     before: str = ""
     """What has to be defined before it."""
+    uses: tuple[Type, ...] = ()
+    """The types in its signature, and in what is before it."""
+    returns_arrays: bool = True
+    chooses_dtype: bool = False
+    """Whether callers may choose an output's."""
+    fixes_dtype: bool = False
+    """Whether an output has one that no input shows."""
 
 
 def framework_packages(library: Library) -> dict[str, str]:
@@ -89,15 +97,16 @@ def _files(
     path: str, template: str, library: Library, functions: Sequence[_Shown], doc: str
 ) -> dict[str, str]:
     """Give a module and its stub."""
-    texts = "\n".join(text for f in functions for text in (f.signature, f.body))
+    used = [kind for function in functions for kind in function.uses]
+    takes_arrays = any(node == type_trees.TENSOR for kind in used for node in type_trees.nodes(kind))
     context = {
         **_context(library),
         "doc": doc,
         "functions": functions,
-        "literal": "Literal[" in texts,
-        "arrays": re.search(r"\b(Tensor|Array)\b", texts) is not None,
-        "dtype": "_dtype" in texts,
-        "fixed": any("_torch." in f.body or "_numpy." in f.body for f in functions),
+        "literal": type_trees.imports(used)[1],
+        "arrays": takes_arrays or any(f.returns_arrays for f in functions),
+        "dtype": any(f.chooses_dtype for f in functions),
+        "fixed": any(f.fixes_dtype for f in functions),
     }
     return {f"{path}{suffix}": fill(f"{template}{suffix}.j2", **context) for suffix in (".py", ".pyi")}
 
@@ -176,6 +185,8 @@ def _operator(module: Module, function: Function) -> _Shown:
         call_like(f"{function.name} = _function", [f'"{module.name}.{function.name}"', f'"{schema}"'], ""),
         call_like(f"def {function.name}", items, " -> None:"),
         _function_doc(module, function, None),
+        uses=tuple(python_types.types_of(function.parameters, records=False)),
+        returns_arrays=False,
     )
 
 
@@ -183,8 +194,9 @@ def _torch_functional(module: Module, function: Function, made: Functional, libr
     schema = _schema(made.parameters, made.changed, returned=len(made.outputs), choices=made.choices)
     arguments = [f'"{function.name}"', f'"{schema}"', repr(made.order)]
     before = ""
+    of_gradients: tuple[Type, ...] = ()
     if function.effects.backward is not None:
-        before, gradients = _gradients(function, made, library, "Tensor")
+        before, gradients, of_gradients = _gradients(function, made, library, "Tensor")
         arguments.append(f"gradients={gradients}")
     return _Shown(
         function.name,
@@ -193,6 +205,7 @@ def _torch_functional(module: Module, function: Function, made: Functional, libr
         _function_doc(module, function, made),
         _pure_body(made, _torch_empty),
         before,
+        **_imported(made, of_gradients),
     )
 
 
@@ -224,8 +237,13 @@ def _schema_type(slot: Slot, alias: str) -> str:
     return kind + optional
 
 
-def _gradients(function: Function, made: Functional, library: Library, array: str) -> tuple[str, str]:
-    """Show a function that computes gradients, and the argument that names it, the outputs and the inputs."""
+def _gradients(
+    function: Function, made: Functional, library: Library, array: str
+) -> tuple[str, str, tuple[Type, ...]]:
+    """Show a function that computes gradients, and the argument that names it, the outputs and the inputs.
+
+    Its types come last.
+    """
     backward = function.effects.backward
     assert backward is not None
     other_module, other = next(
@@ -234,20 +252,22 @@ def _gradients(function: Function, made: Functional, library: Library, array: st
     target = functional.functional(other, other_module)
     takes = {taker: f"grad_{output}" for output, taker in backward.grads.items()}
     passed = {p.name: takes.get(p.name, p.name) for p in target.parameters}
-    types = {
-        passed[p.name]: _of_arrays(python_types.type_of(p.slot, records=False), array)
-        for p in target.parameters
-    }
+    types = python_types.types_of(target.parameters, records=False)
+    items = [
+        f"{passed[p.name]}: {type_trees.text(kind, tensor=array)}"
+        for p, kind in zip(target.parameters, types, strict=True)
+    ]
     result = _result(array, len(target.outputs))
     name = f"_{function.name}_gradients"
-    head = call_like(f"def {name}", [f"{p}: {kind}" for p, kind in types.items()], f" -> {result}:")
+    head = call_like(f"def {name}", items, f" -> {result}:")
     call = call_like(f"return {other.name}", [f"{p}={value}" for p, value in passed.items()], "")
     doc = f'    """Give the gradients of {function.name}."""'
     given = {gradient: name for name, gradient in backward.gives.items()}
     inputs = tuple(given.get(output.name) for output in target.outputs)
     outputs = tuple(output.name for output in made.outputs)
     names = [str(part).replace("'", '"') for part in (outputs, inputs)]
-    return f"{head}\n{doc}\n{textwrap.indent(call, _INDENT)}", f"({', '.join([*names, name])})"
+    argument = f"({', '.join([*names, name])})"
+    return f"{head}\n{doc}\n{textwrap.indent(call, _INDENT)}", argument, tuple(types)
 
 
 def _torch_empty(output: Output, made: Functional) -> str:
@@ -280,8 +300,9 @@ def _jax_function(module: Module, function: Function, made: Functional, library:
     if made.changed:
         arguments.append(f"changes={made.changed!r}".replace("'", '"'))
     before = ""
+    of_gradients: tuple[Type, ...] = ()
     if function.effects.backward is not None:
-        before, gradients = _gradients(function, made, library, "Array")
+        before, gradients, of_gradients = _gradients(function, made, library, "Array")
         arguments.append(f"gradients={gradients}")
     return _Shown(
         function.name,
@@ -290,6 +311,7 @@ def _jax_function(module: Module, function: Function, made: Functional, library:
         _function_doc(module, function, made),
         _pure_body(made, _jax_shape),
         before,
+        **_imported(made, of_gradients),
     )
 
 
@@ -313,8 +335,7 @@ _JAX_DTYPES = {"bool": "bool_"}
 
 def _pure_signature(name: str, made: Functional, array: str) -> str:
     by_keyword = python_types.first_by_keyword(made.parameters)
-    keyword_items = python_types.keyword_items(made.parameters, by_keyword)
-    items = [_of_arrays(item, array) for item in keyword_items]
+    items = python_types.keyword_items(made.parameters, by_keyword, array)
     if made.choices and "*" not in items:
         items.append("*")
     items += [f"{choice}: _dtype | None = None" for choice in made.choices]
@@ -322,9 +343,20 @@ def _pure_signature(name: str, made: Functional, array: str) -> str:
     return call_like(f"def {name}", items, f" -> {_result(array, count)}:")
 
 
-def _of_arrays(text: str, array: str) -> str:
-    """Name the framework's own arrays in a type, or in a parameter with its type."""
-    return re.sub(r"(?<=[ \[])Tensor\b|^Tensor\b(?!:)", array, text)
+class _Imported(TypedDict):
+    """What a function asks of the file that it is in; fields of :class:`_Shown`."""
+
+    uses: tuple[Type, ...]
+    chooses_dtype: bool
+    fixes_dtype: bool
+
+
+def _imported(made: Functional, of_gradients: tuple[Type, ...]) -> _Imported:
+    return _Imported(
+        uses=(*python_types.types_of(made.parameters, records=True), *of_gradients),
+        chooses_dtype=bool(made.choices),
+        fixes_dtype=any(isinstance(output.dtype, str) for output in made.outputs),
+    )
 
 
 def _result(array: str, count: int) -> str:

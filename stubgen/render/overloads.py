@@ -15,7 +15,7 @@ import msgspec
 
 from stubgen.dispatch import variant_of
 from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, OneOfSlot, Parameter, Slot
-from stubgen.render import python_types
+from stubgen.render import python_types, type_trees
 from stubgen.signatures import admits
 
 _Row: TypeAlias = "list[dict[str, Slot]]"
@@ -45,7 +45,7 @@ def by_signature(variants: Sequence[Kernel]) -> list[list[Kernel]]:
 
 
 def _shown(slot: Slot) -> str:
-    return python_types.type_of(slot, records=False)
+    return type_trees.text(python_types.type_of(slot, records=False))
 
 
 def _slots(family: Family, kernel: Kernel) -> tuple[Slot, ...]:

@@ -16,10 +16,11 @@ from stubgen.model import (
     Parameter,
     PointerSlot,
 )
-from stubgen.render import documentation, overloads, python_types, records
+from stubgen.render import documentation, overloads, python_types, records, type_trees
 from stubgen.render.layout import WIDTH, call_like, docstring
 from stubgen.render.requirements import tvm_ffi_releases
 from stubgen.render.templates import fill
+from stubgen.render.type_trees import Type
 from stubgen.supported import TVM_FFI
 
 _INDENT = " " * 4
@@ -77,7 +78,7 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
         "registered_as": library.registered_as,
         "doc": docstring(_contents(library.package, entries), ""),
         "children": _children(entries, ""),
-        "own_names": python_types.OWN_NAMES,
+        "own_names": type_trees.OWN_NAMES,
     }
     files = {
         f"{path}/__init__.py": fill(f"{template}.py.j2", **context),
@@ -131,6 +132,8 @@ class _Function:
     doc: str
     overloads: list[str] = dataclass_field(default_factory=list[str])
     """Signatures for a stub that needs several."""
+    uses: list[Type] = dataclass_field(default_factory=list[Type])
+    """The types in all that is shown of it."""
 
 
 @dataclass(frozen=True)
@@ -164,12 +167,10 @@ def _module_file(
     functions = [surface(module, function) for function in module.functions]
     families = [function for function in functions if isinstance(function, _Family)]
     classes = [records.python_class(record, module) for record in module.records]
-    texts = [text for f in functions for text in (f.signature, *f.overloads)]
-    texts += [kind.signature for family in families for kind in family.types]
-    texts += [method for family in families for method in family.methods]
+    used = [kind for function in functions for kind in function.uses]
     if surface is _positional:
-        texts += [field for cls in classes for field in cls.fields]
-    own, literal = _imports(texts)
+        used += [kind for cls in classes for kind in cls.types]
+    own, literal = type_trees.imports(used)
     depth = module.name.count(".")
     return fill(
         template,
@@ -192,13 +193,6 @@ def _module_file(
     )
 
 
-def _imports(texts: Iterable[str]) -> tuple[list[str], bool]:
-    """Work out what a file imports from the signatures and fields in it."""
-    plain = (text.translate(str.maketrans("():=/*\n", "       ")) for text in texts)
-    own, literal = python_types.names_in(plain)
-    return sorted(own), literal
-
-
 def _positional(module: Module, function: Kernel | Family) -> _Function:
     if isinstance(function, Family):
         return _family(module, function)
@@ -207,6 +201,7 @@ def _positional(module: Module, function: Kernel | Family) -> _Function:
         "@_native",
         _positional_signature(function.name, function.parameters),
         _function_docstring(module, function),
+        uses=python_types.types_of(function.parameters, records=False),
     )
 
 
@@ -218,6 +213,8 @@ def _family(module: Module, family: Family) -> _Family:
     variants = module.variants(family)
     class_name = _class_names(module)[family.name]
     types = _variant_types(family, class_name, overloads.by_signature(variants))
+    signatures = overloads.overloads(family, variants)
+    shown = [family.parameters, *signatures, *(kernel.parameters for kernel in variants)]
     count = f"{len(variants)} variant{'s' if len(variants) > 1 else ''}"
     return _Family(
         name=family.name,
@@ -227,7 +224,8 @@ def _family(module: Module, family: Family) -> _Family:
         class_name=class_name,
         class_doc=docstring([f"{family.name}, in {count}."], _INDENT),
         method_doc=textwrap.indent(_function_docstring(module, family), _INDENT),
-        methods=[_method(parameters) for parameters in overloads.overloads(family, variants)],
+        methods=[_method(parameters) for parameters in signatures],
+        uses=[kind for parameters in shown for kind in python_types.types_of(parameters, records=False)],
         types=list(dict.fromkeys(types.values())),
         keys=[(kernel.variant.key, types[kernel.name]) for kernel in variants if kernel.variant],
     )
@@ -287,21 +285,25 @@ def _keyword(module: Module, function: Kernel | Family) -> _Function:
     }
     extra = [f"unpack={unpacked!r}".replace("'", '"')] if unpacked else []
     extra += [f"pointers={pointers!r}".replace("'", '"')] if pointers else []
-    signatures = _keyword_overloads(module, function) if isinstance(function, Family) else []
+    narrowed = (
+        overloads.overloads(function, module.variants(function)) if isinstance(function, Family) else []
+    )
+    signatures = _keyword_overloads(function, narrowed) if isinstance(function, Family) else []
     return _Function(
         function.name,
         call_like("@_keywords", [f"_positional.{function.name}", *extra], ""),
         _keyword_signature(function.name, parameters, python_types.first_by_keyword(parameters)),
         _function_docstring(module, function),
         signatures if len(signatures) > 1 else [],
+        [t for shown in (parameters, *narrowed) for t in python_types.types_of(shown, records=True)],
     )
 
 
-def _keyword_overloads(module: Module, family: Family) -> list[str]:
+def _keyword_overloads(family: Family, narrowed: Iterable[Sequence[Parameter]]) -> list[str]:
     """Return the signatures of a family, two for variants that take by position what they can do without."""
     own = python_types.first_by_keyword(family.parameters)
     signatures: list[str] = []
-    for parameters in overloads.overloads(family, module.variants(family)):
+    for parameters in narrowed:
         first = python_types.first_by_keyword(parameters)
         if first is not None and (own is None or first < own):
             signatures.append(_keyword_signature(family.name, parameters, first))

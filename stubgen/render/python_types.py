@@ -1,4 +1,4 @@
-"""Slots as Python type expressions, values as Python literals."""
+"""Slots as Python types, values as Python literals."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
+from stubgen.render import type_trees
+from stubgen.render.type_trees import Literal, Name, Type, text
 from stubgen.signatures import admits
 
-OWN_NAMES = ("Pointer", "Stream", "Tensor")
-"""Types that the generated package defines, in its module ``_types``."""
 
-
-def type_of(slot: Slot, *, records: bool) -> str:
-    """Give the type that a caller may pass.
+def type_of(slot: Slot, *, records: bool) -> Type:
+    """Return the type that a caller may pass.
 
     Parameters
     ----------
@@ -42,75 +41,53 @@ def type_of(slot: Slot, *, records: bool) -> str:
     """
     match slot:
         case TensorSlot():
-            return "Tensor"
+            return type_trees.TENSOR
         case ScalarSlot(dtype=dtype):
             return _scalar_type(dtype)
         case NoneSlot():
-            return "None"
+            return type_trees.NONE
         case ConstantSlot(value=value):
             return _constant_type(value)
         case PointerSlot(dtype=dtype):
-            return "Pointer | Tensor" if records and dtype is not None else "Pointer"
+            takes_tensors = records and dtype is not None
+            tensors = (type_trees.TENSOR,) if takes_tensors else ()
+            return type_trees.union([type_trees.POINTER, *tensors])
         case StreamSlot():
-            return "Stream"
+            return type_trees.STREAM
         case ShapeSlot(extents=extents):
-            return _tuple_of(map(_extent_type, extents))
+            return type_trees.Tuple(tuple(map(_extent_type, extents)))
         case TupleSlot(record=record) if record is not None and records:
-            return record
+            return Name(record)
         case TupleSlot(items=items):
-            return _tuple_of(type_of(item, records=records) for item in items)
+            return type_trees.Tuple(tuple(type_of(item, records=records) for item in items))
         case ChoiceSlot(values=values):
             return _choice_type(values)
         case OneOfSlot(alternatives=alternatives):
-            return union(type_of(alternative, records=records) for alternative in alternatives)
+            return type_trees.union(type_of(alternative, records=records) for alternative in alternatives)
 
 
-def union(types: Iterable[str]) -> str:
-    """Join types, each once and None last; literals become one.
-
-    >>> union(["None", "Pointer | Tensor", "Tensor"]), union(["Literal[8]", "int", "Literal[16]"])
-    ('Pointer | Tensor | None', 'Literal[8, 16] | int')
-    >>> union(["Literal[False]", "Literal[True]"])
-    'bool'
-    """
-    parts = list(dict.fromkeys(part for text in types for part in _parts(text)))
-    inner = [part.removeprefix("Literal[")[:-1] for part in parts if part.startswith("Literal[")]
-    if len(inner) > 1:
-        joined = "bool" if set(inner) == {"True", "False"} else f"Literal[{', '.join(inner)}]"
-        first = next(part for part in parts if part.startswith("Literal["))
-        parts = [joined if p == first else p for p in parts if p == first or not p.startswith("Literal[")]
-    return " | ".join(sorted(dict.fromkeys(parts), key=lambda part: part == "None"))
+def types_of(parameters: Iterable[Parameter], *, records: bool) -> list[Type]:
+    """Return the type of each parameter, as :func:`type_of` does."""
+    return [type_of(parameter.slot, records=records) for parameter in parameters]
 
 
-def _parts(text: str) -> list[str]:
-    """Split a union, but not inside of brackets."""
-    parts, depth = [""], 0
-    for char in text:
-        depth += (char == "[") - (char == "]")
-        if char == "|" and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return [part.strip() for part in parts]
-
-
-def _choice_type(values: Sequence[ChoiceValue]) -> str:
+def _choice_type(values: Sequence[ChoiceValue]) -> Type:
     if set(map(type, values)) == {bool} and len(values) == 2:
-        return "bool"
-    literals = [_literal(value) for value in values if value is not None and _has_literal(value)]
-    types = [f"Literal[{', '.join(literals)}]"] if literals else []
-    types += [kind.__name__ for kind in (int, float) if any(_is_only(kind, value) for value in values)]
-    return " | ".join([*types, *(["None"] if None in values else [])])
+        return type_trees.BOOL
+    literals = tuple(_literal(value) for value in values if value is not None and _has_literal(value))
+    types: list[Type] = [Literal(literals)] if literals else []
+    types += [Name(kind.__name__) for kind in (int, float) if any(_is_only(kind, v) for v in values)]
+    return type_trees.union([*types, *([type_trees.NONE] if None in values else [])])
 
 
-def _scalar_type(dtype: str) -> str:
+def _scalar_type(dtype: str) -> Type:
     if dtype == "bool":
-        return "bool"
-    return "int" if dtype.startswith(("int", "uint")) else "float"
+        return type_trees.BOOL
+    return Name("int" if dtype.startswith(("int", "uint")) else "float")
 
 
-def _constant_type(value: bool | int | float) -> str:
-    return f"Literal[{value!r}]" if _has_literal(value) else type(value).__name__
+def _constant_type(value: bool | int | float) -> Type:
+    return Literal((repr(value),)) if _has_literal(value) else Name(type(value).__name__)
 
 
 def _has_literal(value: ChoiceValue) -> bool:
@@ -123,13 +100,8 @@ def _is_only(kind: type, value: ChoiceValue) -> bool:
     return isinstance(value, kind) and not _has_literal(value)
 
 
-def _extent_type(extent: Extent) -> str:
-    return f"Literal[{extent}]" if isinstance(extent, int) else "int"
-
-
-def _tuple_of(items: Iterable[str]) -> str:
-    inner = ", ".join(items)
-    return f"tuple[{inner}]" if inner else "tuple[()]"
+def _extent_type(extent: Extent) -> Type:
+    return Literal((str(extent),)) if isinstance(extent, int) else Name("int")
 
 
 def literal(default: Default) -> str:
@@ -157,22 +129,15 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if written == f"'{text}'" and '"' not in text else written
 
 
-def names_in(types: Iterable[str]) -> tuple[set[str], bool]:
-    """Give what a file must import for these type expressions: own types, and whether ``Literal``.
-
-    Works on the finished text, where each name stands between brackets, commas and bars alone.
-    """
-    words = {word for text in types for word in text.translate(str.maketrans("[],|", "    ")).split()}
-    return words & set(OWN_NAMES), "Literal" in words
-
-
 def positional_items(parameters: Iterable[Parameter]) -> list[str]:
     """Give the parameter list of a compiled function: all by position, in the order of the ABI."""
-    items = [f"{p.name}: {type_of(p.slot, records=False)}" for p in parameters]
+    items = [f"{p.name}: {text(type_of(p.slot, records=False))}" for p in parameters]
     return [*items, "/"] if items else []
 
 
-def keyword_items(parameters: Sequence[Parameter], by_keyword: int | None = None) -> list[str]:
+def keyword_items(
+    parameters: Sequence[Parameter], by_keyword: int | None = None, tensor: str = type_trees.TENSOR.name
+) -> list[str]:
     """Return the parameter list of a keyword function, with defaults; the wrapper knows no ``/``.
 
     Parameters
@@ -181,6 +146,8 @@ def keyword_items(parameters: Sequence[Parameter], by_keyword: int | None = None
         Of the function.
     by_keyword
         The first that is passed by keyword only, whatever its author wrote; see :func:`first_by_keyword`.
+    tensor
+        What tensors are called.
     """
     items: list[str] = []
     starred = False
@@ -191,8 +158,9 @@ def keyword_items(parameters: Sequence[Parameter], by_keyword: int | None = None
         default = (
             parameter.default if starred or not _required_follows(parameters[index:by_keyword]) else None
         )
-        text = f" = {default_of(parameter.slot, default)}" if default else ""
-        items.append(f"{parameter.name}: {type_of(parameter.slot, records=True)}{text}")
+        value = f" = {default_of(parameter.slot, default)}" if default else ""
+        shown = text(type_of(parameter.slot, records=True), tensor=tensor)
+        items.append(f"{parameter.name}: {shown}{value}")
     return items
 
 

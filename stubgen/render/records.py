@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stubgen.model import ConstantSlot, Default, Module, NoneSlot, Record, Slot, TupleSlot
-from stubgen.render import python_types
+from stubgen.render import python_types, type_trees
 from stubgen.render.layout import docstring
+from stubgen.render.type_trees import Type
 from stubgen.signatures import admits
 
 _INDENT = " " * 4
@@ -23,6 +24,8 @@ class PythonClass:
     head: str
     doc: str
     fields: list[str]
+    types: tuple[Type, ...]
+    """Of the fields."""
 
 
 def python_class(record: Record, module: Module) -> PythonClass:
@@ -30,12 +33,15 @@ def python_class(record: Record, module: Module) -> PythonClass:
     doc = record.doc.splitlines() or [f"Arguments that belong together, of {module.source}."]
     is_dataclass = record.kind == "dataclass"
     keyword_only = ", kw_only=True" if _is_keyword_only(record) else ""
+    places = _places(record.name, module)
+    types = tuple(_field_type(places, index) for index in range(len(record.fields)))
     return PythonClass(
         record.name,
         f"@_dataclass(frozen=True{keyword_only})" if is_dataclass else "",
         f"class {record.name}:" if is_dataclass else f"class {record.name}(_NamedTuple):",
         docstring(doc, _INDENT),
-        _fields(record, _places(record.name, module)),
+        _fields(record, places, types),
+        types,
     )
 
 
@@ -70,14 +76,19 @@ def _uses(slot: Slot, record: str) -> Iterator[tuple[tuple[int, ...], TupleSlot]
             yield (index, *path), use
 
 
-def _fields(record: Record, places: list[list[TupleSlot]]) -> list[str]:
-    """Return the fields, each with the types of all uses; defaults only where every place admits them."""
+def _field_type(places: list[list[TupleSlot]], index: int) -> Type:
+    """Return the types of all uses of a field as one."""
+    slots = (use.items[index] for place in places for use in place)
+    return type_trees.union(python_types.type_of(slot, records=True) for slot in slots)
+
+
+def _fields(record: Record, places: list[list[TupleSlot]], types: Sequence[Type]) -> list[str]:
+    """Return the fields with their types; defaults only where every place admits them."""
     lines: list[str] = []
     required_follows = False
     is_mixed = has_mixed_fields(record)
     for index, field in reversed(list(enumerate(record.fields))):
         columns = [[use.items[index] for use in place] for place in places]
-        types = (python_types.type_of(slot, records=True) for column in columns for slot in column)
         default = _field_default(field.default, columns)
         if not field.kw_only:
             default = None if required_follows else default
@@ -85,7 +96,7 @@ def _fields(record: Record, places: list[list[TupleSlot]]) -> list[str]:
         value = python_types.literal(default) if default else ""
         if is_mixed and field.kw_only:
             value = f"_field({f'default={value}, ' if value else ''}kw_only=True)"
-        lines.append(f"{field.name}: {python_types.union(types)}{f' = {value}' if value else ''}")
+        lines.append(f"{field.name}: {type_trees.text(types[index])}{f' = {value}' if value else ''}")
     return list(reversed(lines))
 
 

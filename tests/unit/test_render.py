@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from stubgen import names
 from stubgen.model import (
+    ChoiceSlot,
     Default,
     Frozen,
     Kernel,
@@ -31,7 +32,7 @@ from stubgen.model import (
     TupleSlot,
     Versions,
 )
-from stubgen.render import documentation, python_types, render
+from stubgen.render import documentation, python_types, render, type_trees
 from stubgen.render.cpp_types import parameter_names
 from stubgen.render.layout import WIDTH, call_like, docstring, wrapped
 from tests.unit.samples import defaults, family_slots, identifiers
@@ -118,13 +119,38 @@ def test_infinities_and_nan_are_printed_as_python_reads_them(value: float | tupl
 @given(family_slots)
 def test_a_type_can_be_parsed_and_its_imports_are_found(slot: object) -> None:
     for records in (True, False):
-        text = python_types.type_of(slot, records=records)  # type: ignore[arg-type]
-        used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-        own, literal = python_types.names_in([text])
-        assert own == used & set(python_types.OWN_NAMES)
+        kind = python_types.type_of(slot, records=records)  # type: ignore[arg-type]
+        parsed = ast.parse(type_trees.text(kind))
+        used = {node.id for node in ast.walk(parsed) if isinstance(node, ast.Name)}
+        own, literal = type_trees.imports([kind])
+        assert own == sorted(used & set(type_trees.OWN_NAMES))
         assert literal == ("Literal" in used)
         if not records:
-            assert used - own - {"Literal"} <= set(dir(builtins))
+            assert used - set(own) - {"Literal"} <= set(dir(builtins))
+        elsewhere = ast.parse(type_trees.text(kind, tensor="Array"))
+        names_elsewhere = {node.id for node in ast.walk(elsewhere) if isinstance(node, ast.Name)}
+        assert names_elsewhere == {"Array" if name == "Tensor" else name for name in used}
+        values = [[n.value for n in ast.walk(t) if isinstance(n, ast.Constant)] for t in (parsed, elsewhere)]
+        assert values[0] == values[1]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("a Tensor core", "Tensor"),
+        ("ArrayOfStructs", "Array"),
+        ("Literal[8]", "Pointer | Stream"),
+        ("a | b", "None", "_dtype", "[Tensor", "x] = y"),
+        ("tuple[Tensor, None]", None),
+    ],
+)
+def test_texts_that_callers_choose_among_are_no_types(values: tuple[str | None, ...]) -> None:
+    slot = OneOfSlot((ChoiceSlot("by", values), NoneSlot()))
+    kind = python_types.type_of(slot, records=True)
+    shown = ", ".join(f'"{value}"' for value in values if value is not None)
+    assert type_trees.text(kind, tensor="Array") == f"Literal[{shown}] | None"
+    assert type_trees.imports([kind]) == ([], True)
+    assert type_trees.imports([type_trees.Tuple((kind, type_trees.TENSOR))]) == (["Tensor"], True)
 
 
 def test_a_call_is_broken_only_if_it_has_to_be() -> None:
