@@ -35,6 +35,7 @@ from stubgen import (
     manifest,
     package,
     provenance,
+    reuse,
     shards,
     state,
     versions,
@@ -163,7 +164,7 @@ def _shaping(project: Path, settings: Config) -> dict[str, Any]:
 
 def _remember(project: Path, settings: Config, made: _Made) -> None:
     """Let the next run know that there is nothing to do, if nothing changes."""
-    summary = Summary(settings.package, len(made.library.kernels), made.warnings)
+    summary = Summary(settings.package, len(made.library.kernels), reuse.lasting(made.warnings))
     state.remember(project, settings, made.inputs, made.files, summary)
 
 

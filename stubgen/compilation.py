@@ -140,9 +140,10 @@ class _Run:
         arch = target.arch
         reuse = Reuse(store, self._inputs, target)
         self._progress.phase("Reading declarations" + _for(arch), len(self._jobs))
-        expansions = _expanded(self._jobs, workers, reuse)
+        expansions = _expanded(self._jobs, workers, reuse, self._inputs)
         self._note_exports(expansions)
         self._empty.append({p for expansion in expansions for p in expansion.empty})
+        self.warnings += [warning for expansion in expansions for warning in expansion.warnings]
         too_new = itertools.chain.from_iterable(expansion.too_new for expansion in expansions)
         self._too_new[arch or "the host"] = dict.fromkeys(too_new)
         todo = list(self._todo(arch, expansions))
@@ -271,7 +272,8 @@ class _Run:
                 if declared.name not in misnamed and "" not in self._paths.get(declared.name, {}):
                     path = self._scratch / f"{declared.name}-{arch or 'host'}.ll"
                     name = build_name(self._package, declared.name, arch or "")
-                    yield CompileJob(job, declared, name, str(path))
+                    module = msgspec.structs.replace(job, changes=expansion.changes)
+                    yield CompileJob(module, declared, name, str(path))
 
     def _is_wanted(self, _: Declared) -> bool:
         """Tell whether the next of all kernels for all architectures is to be compiled by this machine."""
@@ -319,15 +321,23 @@ def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
     return [(p.name, p.kind, p.default) for p in compiled.author if p.frozen is None]
 
 
-def _expanded(jobs: Sequence[ModuleJob], workers: Lazy, reuse: Reuse) -> list[Expansion]:
+def _expanded(jobs: Sequence[ModuleJob], workers: Lazy, reuse: Reuse, inputs: BuildInputs) -> list[Expansion]:
     """Give what each module declares, known from an earlier time or found out now."""
     reuse.expect_modules(jobs)
     known = {job: expansion for job in jobs if (expansion := reuse.expansion(job)) is not None}
     unknown = [job for job in jobs if job not in known]
-    for job, expansion in zip(unknown, workers().expand(unknown) if unknown else (), strict=True):
+    asked = [_with_imports(job, inputs) for job in unknown]
+    for job, expansion in zip(unknown, workers().expand(asked) if asked else (), strict=True):
         known[job] = expansion
         reuse.keep_expansion(job, expansion)
     return [known[job] for job in jobs]
+
+
+def _with_imports(job: ModuleJob, inputs: BuildInputs) -> ModuleJob:
+    """Add what a module imports, of which it depends what it changes for others."""
+    roots = [Path(job.import_root), inputs.project]
+    files = inputs.by_module[Path(job.path)].files
+    return msgspec.structs.replace(job, imports=discovery.external_names(files, roots, inputs.parsed))
 
 
 def _alike(first: Compiled, second: Compiled) -> bool:

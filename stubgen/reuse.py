@@ -7,7 +7,7 @@ only what the sources say about a kernel has to be read again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +21,9 @@ from stubgen.diagnostics import Problem
 from stubgen.inputs import BuildInputs, ModuleInputs
 
 _Kind = TypeVar("_Kind")
+
+OF_RUNS = frozenset({"CS611"})
+"""Warnings that are not true of another run, such as where the log of this one is."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -98,7 +101,8 @@ class Reuse:
     def keep_expansion(self, module: ModuleJob, expansion: Expansion) -> None:
         """Remember what a module declares, if nothing is wrong with it."""
         if not expansion.problems:
-            self._store.put(self._expansion_key(module), msgspec.msgpack.encode(expansion))
+            kept = msgspec.structs.replace(expansion, warnings=lasting(expansion.warnings))
+            self._store.put(self._expansion_key(module), msgspec.msgpack.encode(kept))
 
     def compiled(self, job: CompileJob) -> Found | None:
         """Give what a job made the last time, if the compiler would make the same."""
@@ -111,7 +115,7 @@ class Reuse:
         """Remember what a job made."""
         if outcome.compiled is not None and not outcome.problems:
             ir = Path(job.ir_path).read_bytes()
-            entry = _Entry(self._text(job), outcome.compiled, outcome.warnings, ir)
+            entry = _Entry(self._text(job), outcome.compiled, lasting(outcome.warnings), ir)
             self._store.put(self._key(job), msgspec.msgpack.encode(entry))
 
     def seconds(self, job: CompileJob) -> float | None:
@@ -173,6 +177,11 @@ class Reuse:
             sources.packages,
             exact,
         )
+
+
+def lasting(warnings: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Keep the warnings about what was made; others are about the run that made it."""
+    return tuple(warning for warning in warnings if warning.code not in OF_RUNS)
 
 
 def _decoded(data: bytes | None, kind: type[_Kind]) -> _Kind | None:

@@ -33,6 +33,14 @@ ENTRIES: dict[str, Entry] = {
         "if it only needs longer, allow that: --timeout SECONDS, or timeout under [tool.cute-stubgen]",
         "The limit is for one kernel, or for importing one kernel module. Results of other kernels are kept.",
     ),
+    "CS310": Entry(
+        "{module} is compiled by a DSL that others have changed: {changes}",
+        "if what fails has to do with that, declare kernels that need one of them and kernels that need "
+        "another in modules of their own",
+        "Libraries replace parts of the DSL while they are imported. Kernel modules that change it "
+        "differently never share a process, so this is the doing of the module, or of what it imports. What "
+        "it changes in other modules, torch among them, is kept from other kernel modules too.",
+    ),
     # CS4xx: building the library.
     "CS401": Entry(
         "{tool} was not found: {reason}",

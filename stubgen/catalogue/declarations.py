@@ -27,9 +27,10 @@ A `@cute.jit` function alone says not what it is to be compiled for. Declare tha
     ),
     "CS203": Entry("{file} cannot be parsed: {reason}", "correct the syntax error"),
     "CS204": Entry(
-        "{module} raised {error} while it was imported",
-        "make the module importable on its own: python {file}",
-        "Kernel modules are imported to find what they declare, with the project's folder on `sys.path`.",
+        "{module} raised {error} while it was imported{where}",
+        "correct that; the traceback is in {log}",
+        "Kernel modules are imported to find what they declare, with the project's folder on `sys.path`, "
+        "the architecture set, and the device profile in place of a GPU; `python FILE` alone has neither.",
     ),
     "CS205": Entry("{file} cannot be read: {reason}", "save it as UTF-8, in a place that can be read"),
     "CS206": Entry(

@@ -103,6 +103,12 @@ Compiled functions return nothing.
         "see whether the address is right, and whether this machine may {do} there",
         "The run does without it, and compiles what the folder of this machine does not have.",
     ),
+    "CS611": Entry(
+        "{module} prints while its kernels are built",
+        "read it in {log}",
+        "What kernel modules and the libraries that they import print, with `print` or from native code, is "
+        "kept from the terminal. Nothing is printed again for kernels that come out of the cache.",
+    ),
     "CS614": Entry(
         "{file} imports stubgen but exports nothing",
         "call stubgen.export or use stubgen.family in it, or move it out of the kernel folders",

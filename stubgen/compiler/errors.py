@@ -55,6 +55,16 @@ def relative_to_project(file: str, project: str) -> str | None:
     return storable(path.relative_to(project).as_posix()) if path.is_relative_to(project) else None
 
 
+def file_in_library(error: BaseException, project: str) -> str | None:
+    """Name the line of somebody else's code that an error was raised in; ``None`` if it was the project's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or relative_to_project(frames[-1].filename, project) is not None:
+        return None
+    last = frames[-1]
+    _, found, inside = last.filename.rpartition("/site-packages/")
+    return f"{inside}:{last.lineno}" if found else None
+
+
 def essence(error: BaseException) -> str:
     """Cut an error to the sentence that says what is wrong."""
     text = uncoloured(str(error))

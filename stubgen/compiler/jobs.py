@@ -40,6 +40,10 @@ class ModuleJob(msgspec.Struct, frozen=True):
     import_name: str
     import_root: str
     """Folder that has to be importable for ``import_name`` to be found."""
+    imports: tuple[str, ...] = ()
+    """What it imports of installed packages; modules that import the same are changed by the same."""
+    changes: str | None = None
+    """What importing it changes for other modules, in words, empty for nothing; ``None`` if not known."""
 
 
 class Declared(msgspec.Struct, frozen=True):
@@ -91,6 +95,9 @@ class Expansion(msgspec.Struct, frozen=True):
     too_new: tuple[LeftOut, ...] = ()
     elsewhere: tuple[Exported, ...] = ()
     """What other modules exported while this one was imported."""
+    warnings: tuple[Problem, ...] = ()
+    changes: str = ""
+    """What importing the module changes for others that are imported into the same process."""
 
     @property
     def is_idle(self) -> bool:

@@ -15,7 +15,7 @@ from multiprocessing import forkserver
 from typing import Any
 
 from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
-from stubgen.compiler.processes import Ended, Processes, Task, Watcher
+from stubgen.compiler.processes import Ended, Marked, Processes, Task, Watcher
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.model import Place
 from stubgen.supported import DSL
@@ -31,7 +31,7 @@ class Pool:
 
     def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
         """List what each module declares, in the order of the modules."""
-        found = self._processes.run([Task(_call, ("expand", module)) for module in modules])
+        found = self._processes.run([_task(module, "expand", module) for module in modules])
         return [
             Expansion(problems=(_ended(end, module.file, Place(module.file, 1)),))
             if isinstance(end := result, Ended)
@@ -59,14 +59,21 @@ class Pool:
             Called with its result, as soon as there is one.
         """
         tasks = [
-            Task(_call, ("compile", job.module, job.declared, job.build_name, job.ir_path)) for job in jobs
+            _task(job.module, "compile", job.module, job.declared, job.build_name, job.ir_path)
+            for job in jobs
         ]
         self._processes.run(tasks, _Watch(jobs, on_start, on_done))
 
     def facts(self, jobs: Sequence[CompileJob]) -> list[Facts | None]:
         """Read what can be known of kernels without compiling them, in the order of the jobs."""
-        found = self._processes.run([Task(_call, ("facts", job.module, job.declared)) for job in jobs])
+        tasks = [_task(job.module, "facts", job.module, job.declared) for job in jobs]
+        found = self._processes.run(tasks)
         return [None if isinstance(result, Ended) else result for result in found]
+
+
+def _task(module: ModuleJob, name: str, *arguments: Any) -> Task:
+    """Make a task that imports a module, for a process where no other has changed what it shares."""
+    return Task(_call, (name, *arguments), module.changes, module.imports)
 
 
 class _Watch(Watcher):
@@ -193,7 +200,9 @@ def _call(name: str, *arguments: Any) -> Any:
     """Run a method of this process's worker, which the first call sets up."""
     if _Process.worker is None:
         _Process.worker = _worker_module().Worker(_Process.settings)
-    return getattr(_Process.worker, name)(*arguments)
+    result = getattr(_Process.worker, name)(*arguments)
+    changes = _Process.worker.changes
+    return Marked(result, changes.mark, changes.is_by_packages)
 
 
 def _stated_signatures(library: str, names: dict[str, int], runtime: str | None) -> dict[str, str]:

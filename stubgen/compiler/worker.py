@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
 import inspect
 import itertools
 import linecache
-import os
 import re
-import sys
 import textwrap
 import time
-import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 from cutlass.base_dsl.tvm_ffi_builder import spec
@@ -36,9 +32,12 @@ from stubgen.compiler import (
     exported_functions,
     size_names,
 )
+from stubgen.compiler.capture import Printed, printing_to
+from stubgen.compiler.changes import Baseline, Changes
 from stubgen.compiler.device import DeviceAnswers, answer_for_torch
-from stubgen.compiler.errors import essence, place_in, relative_to_project, uncoloured
+from stubgen.compiler.errors import essence, place_in, relative_to_project
 from stubgen.compiler.findings import Finding, RefusedError, finding
+from stubgen.compiler.importing import import_module, import_problem, keep_traceback, misused_helper
 from stubgen.compiler.jobs import (
     Compiled,
     Declared,
@@ -68,6 +67,9 @@ from stubgen.signatures import Argument
 from stubgen.supported import DSL
 from stubgen.text import docstring
 
+_BASELINE = Baseline()
+"""Taken once, in the process that workers are forked from."""
+
 
 def detect_arch() -> str | None:
     """Give the architecture of this machine's GPU, or ``None`` if it has none."""
@@ -80,6 +82,7 @@ class Worker:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._problems = _set_up(settings)
+        self.changes = Changes(_BASELINE, settings.project)
         self._imported: dict[str, tuple[Declaration, ...] | Problem] = {}
         self._elsewhere: dict[str, tuple[Exported, ...]] = {}
 
@@ -87,18 +90,14 @@ class Worker:
         """Import a module, list what it declares, and check everything that needs no compiler."""
         if self._problems:
             return Expansion(problems=self._problems)
-        with _contained(self._settings):
-            declarations = self._declarations(module)
-            if isinstance(declarations, Problem):
-                return Expansion(problems=(declarations,))
-            lost = [_lost(Place(module.file, line)) for line in lost_kernels(module.path)]
-            found = [self._checked(module, index, item) for index, item in enumerate(declarations)]
-        declared = tuple(item for item in found if isinstance(item, Declared))
-        wrong = (item for item in found if isinstance(item, tuple))
-        problems = itertools.chain(lost, *wrong)
-        too_new = tuple(item for item in found if isinstance(item, LeftOut))
-        empty = _empty_families(module, declarations, found)
-        return Expansion(declared, tuple(problems), empty, too_new, self._elsewhere[module.path])
+        with self._working_on(module) as printed:
+            expansion = self._expanded(module)
+        return msgspec.structs.replace(
+            expansion,
+            problems=(*expansion.problems, *self._changed_dsl(module, expansion.problems)),
+            warnings=_said(module, printed),
+            changes=self.changes.mark,
+        )
 
     def compile(self, module: ModuleJob, declared: Declared, build_name: str, ir_path: str) -> Outcome:
         """Compile one declaration and write its host code, device code inside, as LLVM IR.
@@ -107,30 +106,69 @@ class Worker:
         """
         if self._problems:
             return Outcome(problems=self._problems)
-        with _contained(self._settings):
-            declarations = self._declarations(module)
-            if isinstance(declarations, Problem):
-                return Outcome(problems=(declarations,))
-            job = _Job(self._settings, declared)
-            start = time.monotonic()
-            try:
-                outcome = job.run(declarations[declared.index], build_name, ir_path)
-                return msgspec.structs.replace(outcome, seconds=time.monotonic() - start)
-            except (Exception, SystemExit) as error:  # kernels run any code while they are built
-                return Outcome(problems=job.explain(error))
+        with self._working_on(module) as printed:
+            outcome = self._compiled(module, declared, build_name, ir_path)
+        return msgspec.structs.replace(
+            outcome,
+            problems=(*outcome.problems, *self._changed_dsl(module, outcome.problems)),
+            warnings=(*outcome.warnings, *_said(module, printed)),
+        )
 
     def facts(self, module: ModuleJob, declared: Declared) -> Facts | None:
         """Read what can be known of a kernel without compiling it; ``None`` if that fails."""
         if self._problems:
             return None
-        with _contained(self._settings):
+        with self._working_on(module):
             declarations = self._declarations(module)
             if isinstance(declarations, Problem):
                 return None
             try:
                 return _Job(self._settings, declared).facts(declarations[declared.index])
-            except (Exception, SystemExit):  # it will be compiled, and then says what is wrong
+            except BaseException:  # it will be compiled, and then says what is wrong
                 return None
+
+    @contextlib.contextmanager
+    def _working_on(self, module: ModuleJob) -> Generator[Printed, None, None]:
+        """Keep what is printed meanwhile, and hold the module responsible for what is changed."""
+        log = Path(self._settings.log_dir) / f"printed-{module.name}.log"
+        with printing_to(log) as printed, self.changes.by(module.import_name):
+            yield printed
+
+    def _expanded(self, module: ModuleJob) -> Expansion:
+        declarations = self._declarations(module)
+        if isinstance(declarations, Problem):
+            return Expansion(problems=(declarations,))
+        lost = [_lost(Place(module.file, line)) for line in lost_kernels(module.path)]
+        found = [self._checked(module, index, item) for index, item in enumerate(declarations)]
+        declared = tuple(item for item in found if isinstance(item, Declared))
+        wrong = (item for item in found if isinstance(item, tuple))
+        problems = itertools.chain(lost, *wrong)
+        too_new = tuple(item for item in found if isinstance(item, LeftOut))
+        empty = _empty_families(module, declarations, found)
+        return Expansion(declared, tuple(problems), empty, too_new, self._elsewhere[module.path])
+
+    def _compiled(self, module: ModuleJob, declared: Declared, build_name: str, ir_path: str) -> Outcome:
+        declarations = self._declarations(module)
+        if isinstance(declarations, Problem):
+            return Outcome(problems=(declarations,))
+        job = _Job(self._settings, declared)
+        start = time.monotonic()
+        try:
+            outcome = job.run(declarations[declared.index], build_name, ir_path)
+            return msgspec.structs.replace(outcome, seconds=time.monotonic() - start)
+        except BaseException as error:  # kernels run any code while they are built
+            return Outcome(problems=job.explain(error))
+
+    def _changed_dsl(self, module: ModuleJob, problems: Sequence[Problem]) -> Iterator[Problem]:
+        """Say who has changed the DSL, where something failed that may have to do with it."""
+        changed = self.changes.of_dsl()
+        if changed and any(item.code in ("CS204", "CS215", "CS301", "CS302") for item in problems):
+            yield problem(
+                "CS310",
+                place=Place(module.file, 1),
+                module=module.file,
+                changes="; ".join(f"{who} changed {_first(names)}" for who, names in changed.items()),
+            )
 
     def _checked(
         self, module: ModuleJob, index: int, declaration: Declaration
@@ -154,7 +192,7 @@ class Worker:
             if declared.variant is not None and call.priority:
                 variant = msgspec.structs.replace(declared.variant, priority=call.priority)
                 declared = msgspec.structs.replace(declared, variant=variant)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return job.explain(error, "CS215")
         return declared
 
@@ -173,10 +211,10 @@ class Worker:
         if module.path not in self._imported:
             known = count_declared()
             try:
-                _import(self._settings, module)
+                import_module(self._settings, module)
                 self._imported[module.path] = declared_in(module.path)
-            except (Exception, SystemExit) as error:
-                self._imported[module.path] = _import_problem(self._settings, module, error)
+            except BaseException as error:  # modules raise what they please
+                self._imported[module.path] = import_problem(self._settings, module, error)
             self._elsewhere[module.path] = tuple(
                 dict.fromkeys(
                     self._exported(item) for item in declared_since(known) if item.file != module.path
@@ -232,61 +270,19 @@ def _unknown_archs(settings: Settings) -> tuple[Problem, ...]:
     )
 
 
-def _opened_log(log: Path) -> BinaryIO:
-    """Open a log, or nothing at all where it cannot be written: what is compiled is worth more."""
-    try:
-        return log.open("ab")
-    except OSError:
-        return Path(os.devnull).open("ab")
-
-
-@contextlib.contextmanager
-def _contained(settings: Settings) -> Generator[None, None, None]:
-    """Send everything that is printed, by native code too, to a log file."""
-    saved = [os.dup(1), os.dup(2)]
-    with _opened_log(Path(settings.log_dir) / f"worker-{os.getpid()}.log") as target:
-        os.dup2(target.fileno(), 1)
-        os.dup2(target.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            for descriptor, original in zip((1, 2), saved, strict=True):
-                os.dup2(original, descriptor)
-                os.close(original)
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Modules
 
 
-def _import(settings: Settings, module: ModuleJob) -> None:
-    for folder in (settings.project, module.import_root):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-    loaded = sys.modules.get(module.import_name)
-    if loaded is not None and getattr(loaded, "__file__", None) != module.path:
-        raise ImportError(
-            f"another module called {module.import_name!r} is imported already, from "
-            f"{getattr(loaded, '__file__', 'the interpreter itself')}; rename {module.file}"
-        )
-    importlib.import_module(module.import_name)
+def _said(module: ModuleJob, printed: Printed) -> tuple[Problem, ...]:
+    """Name the log of a module that prints."""
+    if not printed.is_something:
+        return ()
+    return (problem("CS611", place=Place(module.file, 1), module=module.file, log=str(printed.log)),)
 
 
-def _import_problem(settings: Settings, module: ModuleJob, error: BaseException) -> Problem:
-    place = place_in(error, settings.project) or Place(module.file, 1)
-    if isinstance(error, DeclarationError):
-        return problem("CS210", place=place, subject=module.file, reason=str(error))
-    if dsl.is_own_error(error):
-        return problem("CS217", place=place, file=module.file, reason=essence(error))
-    return problem(
-        "CS204",
-        place=place,
-        module=module.file,
-        error=essence(error),
-        file=module.file,
-    )
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
 def _empty_families(
@@ -402,14 +398,15 @@ class _Job:
             error = RefusedError(*(finding("CS210", reason=reason) for reason in error.args))
         if isinstance(error, RefusedError):
             return self._reported(error.args)
-        log = Path(self.settings.log_dir) / f"{self.declared.name}.log"
-        with contextlib.suppress(OSError):  # the error itself is worth more than its log
-            text = "".join(traceback.format_exception(error))
-            log.write_text(uncoloured(text), encoding="utf-8")
+        misused = misused_helper(error)
+        if misused is not None:
+            where = place_in(error, self.settings.project) or place
+            return (self._problem("CS210", where, subject=self.declared.name, reason=misused),)
+        log = keep_traceback(Path(self.settings.log_dir) / f"{self.declared.name}.log", error)
         if isinstance(error, abi.UnknownSpecError):
             code = "CS302"
         where = place_in(error, self.settings.project) or place
-        return (self._problem(code, where, reason=essence(error), log=str(log)),)
+        return (self._problem(code, where, reason=essence(error), log=log),)
 
     def _reported(self, findings: Iterable[Finding]) -> tuple[Problem, ...]:
         """Make problems of findings, which are about the declaration."""

@@ -6,7 +6,7 @@ modules apart into statements, for :mod:`stubgen.reach`. For ``list`` alone, ``s
 libcst, and ``exports`` brings the scans of all files together.
 """
 
-from stubgen.discovery.imports import import_name, source_closure
+from stubgen.discovery.imports import external_names, import_name, source_closure
 from stubgen.discovery.modules import (
     JitFunction,
     KernelModule,
@@ -22,6 +22,7 @@ __all__ = [
     "JitFunction",
     "KernelModule",
     "ModuleListing",
+    "external_names",
     "import_name",
     "kernel_modules",
     "list_functions",

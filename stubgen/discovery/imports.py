@@ -135,6 +135,17 @@ def source_closure(path: Path, roots: Sequence[Path]) -> tuple[Path, ...]:
     return ImportGraph(ParsedFiles()).closure(path, roots).files
 
 
+def external_names(sources: Sequence[Path], roots: Sequence[Path], parsed: ParsedFiles) -> tuple[str, ...]:
+    """Return the dotted names of modules, or of something in them, that files import from elsewhere."""
+    names = {
+        name
+        for file in sources
+        for name in parsed.parsed(file).imports
+        if not name.startswith(".") and locate(name, file, roots) is None
+    }
+    return tuple(sorted(name for name in names if name.partition(".")[0] not in sys.stdlib_module_names))
+
+
 def locate(name: str, importer: Path, roots: Sequence[Path]) -> Located | None:
     """Find the files behind a dotted name.
 

@@ -316,7 +316,7 @@ AT_IMPORT = {
     "raises": "raise RuntimeError('two\\nlines')  #! CS204 raised RuntimeError: two lines while it was",
     "exits": "raise SystemExit(0)  #! CS204 raised SystemExit: 0",
     "missing": "import nowhere_to_be_found  #! CS204 raised ModuleNotFoundError: No module named",
-    "no_function": "sg.export()  #! CS204 export() missing 1 required positional argument: 'fn'",
+    "no_function": "sg.export()  #! CS210 stubgen.export() missing 1 required positional argument: 'fn'",
     "misspelled": "sg.exprot(add, v, v)  #! CS204 module 'stubgen' has no attribute 'exprot'",
 }
 

@@ -234,7 +234,7 @@ def test_jobs_know_their_module(project: Path) -> None:
     run(project, answers, ["sm_80"])
     [job] = answers.jobs
     folder = project / "kernels"
-    assert job.module == ModuleJob("k", str(folder / "k.py"), "kernels/k.py", "k", str(folder))
+    assert job.module == ModuleJob("k", str(folder / "k.py"), "kernels/k.py", "k", str(folder), changes="")
 
 
 def test_nothing_to_do_starts_no_worker_for_compiling(project: Path) -> None:

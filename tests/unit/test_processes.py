@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import stat
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from stubgen.compiler.processes import Ended, Processes, Task
+from stubgen.compiler.processes import Ended, Marked, Processes, Task
 from stubgen.diagnostics import StubgenError, problem
 
 
@@ -55,6 +57,55 @@ def refuse() -> None:
 
 def fail() -> None:
     raise KeyError("what")
+
+
+def close_and_live() -> None:
+    os.closerange(3, 256)
+    time.sleep(1000)
+
+
+def fork_and_come_back(number: int) -> int:
+    os.fork()
+    return number
+
+
+def begin_an_answer() -> None:
+    for descriptor in range(3, 64):
+        try:
+            is_socket = stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+        except OSError:
+            continue
+        if is_socket:
+            os.write(descriptor, (1000).to_bytes(8, "big") + b"x")
+    time.sleep(1000)
+
+
+def answer_nonsense() -> None:
+    for descriptor in range(3, 64):
+        try:
+            is_socket = stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+        except OSError:
+            continue
+        if is_socket:
+            os.write(descriptor, (1).to_bytes(8, "big") + b"x")
+    time.sleep(1000)
+
+
+def leave_a_thread_and_fail_to_answer() -> Any:
+    threading.Thread(target=time.sleep, args=(1000,)).start()
+    os.closerange(3, 256)
+
+
+def interrupt(kind: type[BaseException]) -> None:
+    raise kind
+
+
+def seen_and_left(log: str, what: str, mark: str, by_kin: bool) -> Marked:
+    """Say what was left in this process before, and leave something more."""
+    before = os.environ.get("LEFT", "")
+    os.environ["LEFT"] = mark
+    note(log, f"{what} after {before or 'nothing'}")
+    return Marked(what, mark, by_kin)
 
 
 class Watch:
@@ -125,3 +176,68 @@ def test_errors_come_back(processes: Processes) -> None:
     with pytest.raises(RuntimeError, match="KeyError: 'what'") as caught:
         processes.run([Task(fail, ())])
     assert "in fail" in str(caught.value.__cause__)
+
+
+def test_whatever_a_task_does_to_its_pipe_costs_only_its_own_result(processes: Processes) -> None:
+    """Each of them once kept the tool waiting for ever, or gave its answer to the next task."""
+    tasks = [
+        Task(fork_and_come_back, (1,)),
+        Task(close_and_live, ()),
+        Task(double, (2,)),
+        Task(begin_an_answer, ()),
+        Task(answer_nonsense, ()),
+        Task(leave_a_thread_and_fail_to_answer, ()),
+        *(Task(double, (n,)) for n in range(3, 9)),
+    ]
+    start = time.monotonic()
+    results = processes.run(tasks)
+    assert results == [
+        1,
+        Ended("closed the pipe that it answers through"),
+        4,
+        Ended("was ended after 5 seconds", hung=True),
+        Ended("wrote into the pipe that it answers through"),
+        Ended("ended itself with status 1"),
+        *range(6, 18, 2),
+    ]
+    assert time.monotonic() - start < 120, "there is a limit to every wait"
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit])
+def test_what_is_no_exception_comes_back_too(processes: Processes, kind: type[BaseException]) -> None:
+    with pytest.raises(RuntimeError, match=kind.__name__):
+        processes.run([Task(interrupt, (kind,))])
+
+
+def test_tasks_meet_nothing_but_what_their_own_kind_has_left(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    processes = Processes(multiprocessing.get_context("spawn"), 1, enter, "given", limit=60)
+
+    def task(what: str, leaves: str, mark: str | None, *, kin: str = "", by_kin: bool = True) -> Task:
+        return Task(seen_and_left, (str(log), what, leaves, by_kin), mark, kin)
+
+    tasks = [
+        task("plain", "", ""),
+        task("first of A", "A", None, kin="A"),
+        task("plain again", "", ""),
+        task("second of A", "A", None, kin="A"),
+        task("known A", "A", "A"),
+        task("one of B", "B1", None, kin="B", by_kin=False),
+        task("other of B", "B2", None, kin="B", by_kin=False),
+    ]
+    try:
+        assert processes.run(tasks) == [task.arguments[1] for task in tasks]
+    finally:
+        processes.close()
+    lines = log.read_text().splitlines()
+    assert sorted(lines) == sorted(
+        [
+            "plain after nothing",
+            "first of A after nothing",
+            "plain again after nothing",
+            "second of A after A",
+            "known A after A",
+            "one of B after nothing",
+            "other of B after nothing",
+        ]
+    )
