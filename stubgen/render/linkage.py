@@ -54,7 +54,7 @@ def build(library: Library) -> Build | None:
         return None
     package = library.registered_as
     symbol = f"{package}__headers_of_build_{library.build_id}"
-    return Build(library.build_id, symbol, tvm_ffi_symbol(f"{package}__build_id"))
+    return Build(library.build_id, symbol, tvm_ffi_symbol(f"{package}___build_id"))
 
 
 def identification(library: Library) -> str:
@@ -70,7 +70,7 @@ def register_symbol(package: str) -> str:
 
 def framework_symbols(library: Library) -> dict[Framework, str]:
     """Name, for each framework, the function that makes those that its module calls."""
-    names: dict[Framework, str] = {"torch": "traceable", "jax": "arranged"}
+    names: dict[Framework, str] = {"torch": "_traceable", "jax": "_arranged"}  # as no kernel can be called
     return {name: tvm_ffi_symbol(f"{library.package}__{names[name]}") for name in library.frameworks}
 
 

@@ -281,7 +281,7 @@ class Error(ctypes.Structure):
 function = Value(68, 0, framed.cpu.scale.__chandle__())
 resource.setrlimit(resource.RLIMIT_AS, (1 << 34, resource.RLIM_INFINITY))
 # What it makes for so many arguments does not fit; it looks at none of them before it has the memory.
-returned = library.__tvm_ffi_framed__arranged(None, ctypes.byref(function), 2**31 - 1, ctypes.byref(Value()))
+returned = library.__tvm_ffi_framed___arranged(None, ctypes.byref(function), 2**31 - 1, ctypes.byref(Value()))
 error = ctypes.POINTER(Error)()
 runtime.TVMFFIErrorMoveFromRaised(ctypes.byref(error))
 kind, message = (error[0].kind, error[0].kind_size), (error[0].message, error[0].message_size)

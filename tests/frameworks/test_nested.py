@@ -41,6 +41,8 @@ def scale(x: cute.Tensor):
 
 vector = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
 sg.export(scale, x=vector, mutates=("x",))
+for name in ("build_id", "traceable", "arranged"):  # what a library has functions of its own for
+    sg.export(scale, x=vector, mutates=("x",), name=name)
 
 
 @sg.family(mode=["add", "subtract"])
@@ -114,6 +116,8 @@ for package, factor in ((inner, 2), (outer, 7)):
     assert out.tolist() == [factor - 1, 2 * factor - 1], out
     ops.scale(x)
     assert x.tolist() == [factor, 2 * factor], x
+    ops.build_id(x), ops.traceable(x), ops.arranged(x)
+    assert x.tolist() == [factor**4, 2 * factor**4], x
 print(inner.ops.scale.__module__, outer.ops.scale.__module__)
 """
 
