@@ -81,7 +81,7 @@ def test_a_terminal_obeys_nothing_that_a_library_says(tmp_path: Path) -> None:
         assert r"One\x1b]0;title\x07 \x1b[2Jtwo \u202ethree\u2066 \x9b31m" in done.stdout
         assert not set("\x1b\x07\u202e\u2066\x9b") & set(done.stdout)
     done = run_stubgen("describe", file, "--json")
-    assert json.loads(done.stdout)["description"]["functions"][0]["summary"] == doc
+    assert json.loads(done.stdout)["functions"][0]["summary"] == doc
     bad = tmp_path / "\x1b[31mred.so"
     bad.write_bytes(b"no library")
     assert "\x1b" not in run_stubgen("describe", bad).stderr
