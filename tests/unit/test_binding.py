@@ -56,7 +56,7 @@ def built(name: str, archs: Sequence[str] = (), *, line: int = 3, **details: Any
 
 def modules(**found: Sequence[Built]) -> tuple[Module, ...]:
     known = [
-        KernelModule(name, Path(f"/kernels/{name}.py"), f"kernels/{name}.py", f"Doc of {name}.", (), True)
+        KernelModule(name, Path(f"/kernels/{name}.py"), f"kernels/{name}.py", f"Doc of {name}.")
         for name in found
     ]
     return binding.bound_modules(known, found)

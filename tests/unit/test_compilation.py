@@ -17,6 +17,7 @@ from stubgen.compiler.jobs import (
     CompileJob,
     Declared,
     Expansion,
+    Exported,
     Facts,
     LeftOut,
     ModuleJob,
@@ -26,6 +27,7 @@ from stubgen.compiler.jobs import (
 from stubgen.diagnostics import Problem, StubgenError
 from stubgen.discovery import KernelModule
 from stubgen.effects import Effects
+from stubgen.inputs import BuildInputs
 from stubgen.link import KernelIR
 from stubgen.model import Default, NoneSlot, Place, Record, ScalarSlot, Variant
 from stubgen.shards import Shard
@@ -91,6 +93,7 @@ class Answers:
         self._arch: str | None = None
         self.facts_of: dict[str, Facts] = {}
         self.expanded: list[tuple[str | None, str]] = []
+        self.modules: list[ModuleJob] = []
         self.jobs: list[CompileJob] = []
         self.asked: list[str] = []
         self.started: list[str | None] = []
@@ -104,6 +107,7 @@ class Answers:
     def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
         found = [self._declared[self._arch][module.name] for module in modules]
         self.expanded += [(self._arch, module.name) for module in modules]
+        self.modules += modules
         return [item if isinstance(item, Expansion) else Expansion(tuple(item)) for item in found]
 
     def compile(
@@ -152,14 +156,14 @@ def run(
     shard: Shard | None = None,
     modules: Sequence[str] = ("k",),
 ) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
-    found = [
-        KernelModule(name, project / "kernels" / f"{name}.py", f"kernels/{name}.py", "", (), True)
-        for name in modules
-    ]
+    found = tuple(
+        KernelModule(name, project / "kernels" / f"{name}.py", f"kernels/{name}.py") for name in modules
+    )
+    inputs = BuildInputs(project, found)
     targets = [Settings(str(project), arch, None, str(project)) for arch in archs]
     scratch = project / "scratch"
     return compile_modules(
-        found, targets, "ops", scratch, answers, watcher or Watcher(), store or NoCache(), shard
+        inputs, targets, "ops", scratch, answers, watcher or Watcher(), store or NoCache(), shard
     )
 
 
@@ -416,6 +420,9 @@ def test_constants_that_differ_are_said_to_be_those_of_the_architecture(project:
 # What is for no architecture
 
 
+LATER = (("one", "sm_100a", None), ("fam__a", "sm_120a", "fam"), ("fam__b", "sm_120a", "fam"))
+
+
 def empty(family: str) -> Problem:
     return Problem("CS216", f"{family} is empty", "fill it", PLACE, family=family)
 
@@ -438,9 +445,56 @@ def test_what_is_too_new_for_all_is_told_and_is_no_error(project: Path) -> None:
     assert (warning.code, warning.kernel, warning.family, warning.place) == ("CS606", "fam__a", "fam", PLACE)
     assert "sm_80, sm_90a" in f"{warning.message} {warning.remedy}"
     assert "sm_120a" in f"{warning.message} {warning.remedy}"
-    _, warnings = run(project, Answers({None: {"k": Expansion((), too_new=(left[0], left[0]))}}), [None])
+    host = Expansion((declared("fine"),), too_new=(left[0], left[0]))
+    _, warnings = run(project, Answers({None: {"k": host}}), [None])
     assert [w.kernel for w in warnings] == ["one"]
     assert "the host" in f"{warnings[0].message} {warnings[0].remedy}"
+
+
+def test_where_all_is_too_new_the_run_is_refused(project: Path) -> None:
+    left = tuple(LeftOut(n, Place("kernels/k.py", 9), arch, f) for n, arch, f in LATER)
+    every = {arch: {"k": Expansion(too_new=left)} for arch in ("sm_80", "sm_90a")}
+    [text] = refused(project, Answers(every))
+    assert text == (
+        "CS260 kernels/k.py:9: nothing is left to build for sm_80, sm_90a: "
+        "one, fam are for later architectures"
+    )
+    every["sm_90a"] = {"k": Expansion((declared("fine"),), too_new=left)}
+    built, warnings = run(project, Answers(every))
+    assert (list(shown(built)["k"]), len(warnings)) == ([("fine", ("sm_90a",))], 2)
+    [text] = refused(project, Answers({"sm_80": {"k": Expansion(too_new=left[:1])}}), ["sm_80"])
+    assert "one is for later" in text
+
+
+def test_modules_that_export_nothing_and_serve_no_other_are_named(project: Path) -> None:
+    (project / "kernels" / "k.py").write_text("import stubgen as sg\nimport helper\n")
+    for name in ("helper", "idle"):
+        (project / "kernels" / f"{name}.py").write_text("import stubgen as sg\n")
+    every = {"sm_80": {"k": [declared("one")], "helper": [], "idle": []}}
+    _, warnings = run(project, Answers(every), ["sm_80"], modules=("k", "helper", "idle"))
+    assert [(w.code, str(w.place)) for w in warnings] == [("CS614", "kernels/idle.py:1")]
+    every = {"sm_80": {"k": [], "idle": []}}
+    _, warnings = run(project, Answers(every), ["sm_80"], modules=("k", "idle"))
+    assert warnings == (), "that nothing at all is exported is said elsewhere"
+
+
+def test_what_is_exported_by_what_is_no_kernel_module_is_told_once(project: Path) -> None:
+    elsewhere = tuple(
+        Exported(n, Place(file, 4)) for n, file in (("two", "lib/x.py"), ("own", "kernels/k.py"))
+    )
+    each = {"k": Expansion((declared("one"),), elsewhere=elsewhere)}
+    _, warnings = run(project, Answers({"sm_80": each, "sm_90a": each}))
+    assert [(w.code, str(w.place), w.kernel) for w in warnings] == [("CS615", "lib/x.py:4", "two")]
+
+
+def test_what_a_module_changes_and_imports_is_told_to_those_who_compile(project: Path) -> None:
+    (project / "kernels" / "k.py").write_text("import stubgen as sg\nimport json\nimport numpy\n")
+    warning = Problem("CS616", "it changes things", "do not", PLACE)
+    answers = Answers({"sm_80": {"k": Expansion((declared("one"),), changes="torch", warnings=(warning,))}})
+    _, warnings = run(project, answers, ["sm_80"])
+    assert warnings == (warning,)
+    assert [job.module.changes for job in answers.jobs] == ["torch"]
+    assert [module.imports for module in answers.modules] == [("numpy", "stubgen")]
 
 
 # ---------------------------------------------------------------------------------------------------------

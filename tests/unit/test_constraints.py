@@ -52,7 +52,7 @@ INT, FLOAT = only("int", "bool"), only("float", "int", "bool")
         (PointerSlot("int8", 4, "cpu"), {at("kind"): only("pointer", "int", "none")}),
         (StreamSlot(), {at("kind"): only("pointer", "int", "none")}),
         (ScalarSlot("float32"), {at("kind"): FLOAT}),
-        (ScalarSlot("bool"), {at("kind"): INT, at("integer"): Integers(-128, 127)}),
+        (ScalarSlot("bool"), {at("kind"): INT, at("integer"): Integers(0, 1)}),
         (ScalarSlot("int8", 2), {at("kind"): INT, at("integer"): Integers(-128, 127, 2)}),
         (ScalarSlot("uint16"), {at("kind"): INT, at("integer"): Integers(0, 2**16 - 1)}),
         (ScalarSlot("uint32"), {at("kind"): INT, at("integer"): Integers(0, 2**32 - 1)}),

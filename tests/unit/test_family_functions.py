@@ -241,7 +241,7 @@ def test_a_name_that_is_taken_gets_an_underscore() -> None:
     assert [p.name for p in parameters(*kernels)] == ["mode", "mode_", "mode__"]
 
 
-def test_defaults_before_a_selector_without_one_are_dropped() -> None:
+def test_defaults_before_a_selector_without_one_are_kept_for_keywords() -> None:
     frozen = [[Frozen("act", repr(value), 2)] for value in ("a", "b")]
     kernels = [
         msgspec.structs.replace(
@@ -249,7 +249,11 @@ def test_defaults_before_a_selector_without_one_are_dropped() -> None:
         )
         for kernel in chosen("a", "b", frozen=frozen)
     ]
-    assert [(p.name, p.default) for p in parameters(*kernels)] == [("x", None), ("s", None), ("act", None)]
+    assert [(p.name, p.default) for p in parameters(*kernels)] == [
+        ("x", None),
+        ("s", Default(1.0)),
+        ("act", None),
+    ]
 
 
 def test_of_axes_that_differ_together_those_are_chosen_that_others_need() -> None:

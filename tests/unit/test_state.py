@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
 import time
@@ -13,14 +12,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import state
+from stubgen import discovery, installed, state
 from stubgen.config import Config
 from stubgen.diagnostics import Problem
+from stubgen.inputs import BuildInputs
 from stubgen.state import Summary
 
 SUMMARY = Summary("ops", 3, (Problem("CS602", "it returns", "do not", kernel="one"),))
 OUTPUTS = {"ops/__init__.py": "", "ops/lib/libops.so": "ELF", "pyproject.toml": "[project]"}
-SOURCES = {"kernels/one.py": "1", "kernels/deep/two.py": "2", "shared.py": "3"}
+SOURCES = {
+    "kernels/one.py": "import shared\nimport stubgen as sg\n",
+    "kernels/deep/two.py": "import stubgen as sg\n",
+    "shared.py": "A = 3\n",
+}
 SETTINGS = Config(package="ops", archs=("sm_80",))
 
 
@@ -46,7 +50,8 @@ class Project:
         return file
 
     def remember(self, settings: Config = SETTINGS) -> None:
-        state.remember(self.folder, settings, [self.folder / path for path in SOURCES], OUTPUTS, SUMMARY)
+        modules = discovery.kernel_modules([self.folder / "kernels"], self.folder)
+        state.remember(self.folder, settings, BuildInputs(self.folder, modules), OUTPUTS, SUMMARY)
 
     def unchanged(self, settings: Config = SETTINGS) -> Summary | None:
         return state.unchanged(self.folder, settings)
@@ -74,12 +79,12 @@ def test_nothing_is_known_of_another_project(project: Project, tmp_path: Path) -
 
 
 def _edited(project: Project) -> None:
-    project.write("kernels/one.py", "another")
+    project.write("kernels/one.py", "import stubgen\n")
 
 
 def _edited_alike(project: Project) -> None:
     """Change a source to one of the same size, a moment later."""
-    os.utime(project.write("shared.py", "4"), ns=(1, 1))
+    os.utime(project.write("shared.py", "A = 4\n"), ns=(1, 1))
 
 
 def _source_gone(project: Project) -> None:
@@ -122,7 +127,7 @@ def _killed(project: Project) -> None:
     "change",
     [
         *(_edited, _edited_alike, _source_gone, _kernel_added, _kernel_gone),
-        *(_output_edited, _output_touched, _output_gone, _output_beside_gone, _output_added, _killed),
+        *(_output_edited, _output_gone, _output_beside_gone, _output_added, _killed),
     ],
 )
 def test_whatever_changed_means_a_run(project: Project, change: Callable[[Project], None]) -> None:
@@ -149,7 +154,7 @@ def _others_litter(project: Project) -> None:
     project.write("generated/.other.new-x/half.py", "")
 
 
-@pytest.mark.parametrize("change", [_touched, _other_file, _bytecode, _others_litter])
+@pytest.mark.parametrize("change", [_touched, _output_touched, _other_file, _bytecode, _others_litter])
 def test_what_does_not_matter_does_not(project: Project, change: Callable[[Project], None]) -> None:
     change(project)
     assert project.unchanged() == SUMMARY
@@ -186,8 +191,8 @@ def test_how_it_is_compiled_is_no_matter(project: Project, settings: dict[str, A
 def test_another_version_of_a_tool_means_a_run(
     project: Project, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    version = importlib.metadata.version
-    monkeypatch.setattr(importlib.metadata, "version", lambda n: "99" if n == name else version(n))
+    identity = installed.identity
+    monkeypatch.setattr(installed, "identity", lambda n: "another" if n == name else identity(n))
     assert project.unchanged() is None
 
 
@@ -282,10 +287,10 @@ def test_python_files_are_those_of_a_folder_or_the_file_itself(project: Project)
 
 def test_a_source_that_is_read_while_it_changes_is_not_taken_for_known(project: Project) -> None:
     file = project.folder / "shared.py"
-    file.write_text("3")
+    file.write_text("A = 3\n")
     now = time.time_ns()
     os.utime(file, ns=(now, now))
     project.remember()
-    file.write_text("4")
+    file.write_text("A = 4\n")
     os.utime(file, ns=(now + 1, now + 1))
     assert project.unchanged() is None
