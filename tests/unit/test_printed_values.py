@@ -14,6 +14,7 @@ from stubgen.model import (
     NoneSlot,
     OneOfSlot,
     Parameter,
+    ParameterKind,
     PointerSlot,
     ScalarSlot,
     ShapeSlot,
@@ -22,8 +23,9 @@ from stubgen.model import (
     Symbol,
     TupleSlot,
 )
-from stubgen.render import c_values, cpp_types, layout, python_types
+from stubgen.render import c_values, cpp_types, layout, python_types, type_trees
 from stubgen.render.c_values import Packing, Value
+from stubgen.render.type_trees import Literal, Name, Tuple, Type
 from tests.dispatch.models import tensor
 
 N = Symbol("n")
@@ -97,7 +99,7 @@ def test_each_slot_has_a_type(slot: Slot, c: str, cpp: str | None, python: str |
     if cpp is not None:
         assert cpp_types.parameter_type(slot, {}) == cpp
     if python is not None:
-        assert python_types.type_of(slot, records=True).replace('"', "'") == python
+        assert type_trees.text(python_types.type_of(slot, records=True)).replace('"', "'") == python
 
 
 @pytest.mark.parametrize(
@@ -333,21 +335,44 @@ def test_what_is_passed_has_names_that_differ(parameters: dict[str, Slot], names
 # Python
 
 
+INT, OPTIONAL = Name("int"), type_trees.union([Name("int"), type_trees.NONE])
+
+
+def literal(*values: str) -> Literal:
+    return Literal(values)
+
+
 @pytest.mark.parametrize(
     ("types", "text"),
     [
-        (["None", "int"], "int | None"),
-        (["Literal[1]", "int", "Literal[2]"], "Literal[1, 2] | int"),
-        (["Literal[True]", "Literal[False]", "None"], "bool | None"),
-        (["Literal[True]", "bool", "Literal[False]"], "bool"),
-        (["tuple[int | None, Literal[1]]", "int"], "tuple[int | None, Literal[1]] | int"),
-        (["int | None", "None", "int"], "int | None"),
-        (["Literal[1]"], "Literal[1]"),
-        ([], ""),
+        ([type_trees.NONE, INT], "int | None"),
+        ([literal("1"), INT, literal("2", "1")], "Literal[1, 2] | int"),
+        ([literal("True"), literal("False"), type_trees.NONE], "bool | None"),
+        ([literal("True"), type_trees.BOOL, literal("False")], "bool"),
+        ([literal("True"), literal("False"), literal("1")], "Literal[True, False, 1]"),
+        ([Tuple((OPTIONAL, literal("1"))), INT], "tuple[int | None, Literal[1]] | int"),
+        ([OPTIONAL, type_trees.NONE, INT], "int | None"),
+        ([literal("1")], "Literal[1]"),
+        ([INT, INT], "int"),
     ],
 )
-def test_types_are_joined(types: Sequence[str], text: str) -> None:
-    assert python_types.union(types) == text
+def test_types_are_joined(types: Sequence[Type], text: str) -> None:
+    assert type_trees.text(type_trees.union(types)) == text
+
+
+def test_a_type_alone_is_no_union() -> None:
+    assert type_trees.union([INT, INT]) == INT
+    assert type_trees.union([literal("False"), literal("True")]) == type_trees.BOOL
+
+
+def test_tensors_are_called_what_frameworks_call_them_at_any_depth() -> None:
+    kind = Tuple(
+        (type_trees.TENSOR, type_trees.union([type_trees.TENSOR, type_trees.NONE]), Name("TensorLike"))
+    )
+    assert type_trees.text(kind, tensor="Array") == "tuple[Array, Array | None, TensorLike]"
+    assert type_trees.text(kind) == "tuple[Tensor, Tensor | None, TensorLike]"
+    assert type_trees.text(Name("Tensor"), tensor="Array") == "Tensor", "a class of the author's"
+    assert type_trees.text(Tuple(())) == "tuple[()]"
 
 
 @pytest.mark.parametrize(
@@ -373,12 +398,14 @@ def test_a_default_is_a_literal(value: object, text: str) -> None:
 
 def test_records_are_tuples_by_position_and_classes_by_keyword() -> None:
     record = TupleSlot((X, one_of(NONE)), "Pair", ("x", "y"))
-    assert python_types.type_of(record, records=True) == "Pair"
-    assert python_types.type_of(record, records=False) == "tuple[Tensor, None]"
     typed = PointerSlot("int8")
-    assert python_types.type_of(typed, records=True) == "Pointer | Tensor"
-    assert python_types.type_of(typed, records=False) == "Pointer"
-    assert python_types.type_of(TupleSlot((typed,)), records=True) == "tuple[Pointer | Tensor]"
+    for slot, by_keyword, by_position in (
+        (record, "Pair", "tuple[Tensor, None]"),
+        (typed, "Pointer | Tensor", "Pointer"),
+        (TupleSlot((typed,)), "tuple[Pointer | Tensor]", "tuple[Pointer]"),
+    ):
+        assert type_trees.text(python_types.type_of(slot, records=True)) == by_keyword
+        assert type_trees.text(python_types.type_of(slot, records=False)) == by_position
 
 
 def test_what_holds_a_dataclass() -> None:
@@ -390,9 +417,65 @@ def test_what_holds_a_dataclass() -> None:
 
 
 def test_imports_are_what_types_name() -> None:
-    found = python_types.names_in(["tuple[Tensor, Literal[1]]", "Pointer | Stream | None", "TensorLike"])
-    assert found == ({"Tensor", "Pointer", "Stream"}, True)
-    assert python_types.names_in(["tuple[int]"]) == (set(), False)
+    inner = Tuple((type_trees.TENSOR, literal("1")))
+    types = [inner, type_trees.union([type_trees.STREAM, type_trees.NONE]), type_trees.POINTER, INT]
+    assert type_trees.imports(types) == (["Pointer", "Stream", "Tensor"], True)
+    assert type_trees.imports([Tuple((INT, Name("Tensor")))]) == ([], False)
+    assert type_trees.imports([]) == ([], False)
+
+
+def _taking(**parameters: tuple[Slot, object, ParameterKind]) -> list[Parameter]:
+    return [
+        Parameter(name, slot, kind, None if default is ... else Default(default))  # type: ignore[arg-type]
+        for name, (slot, default, kind) in parameters.items()
+    ]
+
+
+EITHER: ParameterKind = "positional_or_keyword"
+KEYWORD: ParameterKind = "keyword_only"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "first", "items"),
+    [
+        (_taking(), None, []),
+        (_taking(x=(X, ..., EITHER), s=(F32, 0.5, EITHER)), None, ["x: Tensor", "s: float = 0.5"]),
+        (
+            _taking(s=(F32, 0.5, EITHER), x=(X, ..., EITHER)),
+            0,
+            ["*", "s: float = 0.5", "x: Tensor"],
+        ),
+        (
+            _taking(a=(X, ..., EITHER), s=(F32, 0.5, EITHER), x=(X, ..., EITHER), t=(F32, 1, KEYWORD)),
+            1,
+            ["a: Tensor", "*", "s: float = 0.5", "x: Tensor", "t: float = 1"],
+        ),
+        (
+            _taking(s=(F32, 0.5, EITHER), x=(X, ..., KEYWORD), t=(F32, 1, KEYWORD)),
+            None,
+            ["s: float = 0.5", "*", "x: Tensor", "t: float = 1"],
+        ),
+        (
+            _taking(p=(X, ..., "positional_only"), s=(F32, 0.5, EITHER), x=(X, ..., EITHER)),
+            None,
+            ["p: Tensor", "s: float", "x: Tensor"],
+        ),
+    ],
+)
+def test_defaults_that_python_takes_by_keyword_only_are_passed_so(
+    parameters: list[Parameter], first: int | None, items: list[str]
+) -> None:
+    assert python_types.first_by_keyword(parameters) == first
+    assert python_types.keyword_items(parameters, first) == items
+
+
+def test_a_default_of_a_record_is_made_by_its_class() -> None:
+    record = TupleSlot((F32, NONE), "Pair", ("x", "y"))
+    default = Default((0.5, None))
+    assert python_types.default_of(record, default) == "Pair(x=0.5, y=None)"
+    assert python_types.default_of(one_of(NONE, record), default) == "Pair(x=0.5, y=None)"
+    assert python_types.default_of(TupleSlot((F32, NONE)), default) == "(0.5, None)"
+    assert python_types.default_of(one_of(record, NONE), Default(None)) == "None"
 
 
 # ---------------------------------------------------------------------------------------------------------
