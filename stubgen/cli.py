@@ -105,6 +105,8 @@ def generate(
     with reporting_errors(as_json):
         start = time.monotonic()
         root, loaded = settings.load()
+        if kernels:
+            _refuse_part(root, loaded)
         if shard is not None:
             _generate_shard(root, loaded, shard, jobs, as_json)
             return
@@ -121,6 +123,33 @@ def generate(
         _write_depfile(depfile, root, loaded)
         summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
         report(root / loaded.output, summary, as_changes(result.changes), time.monotonic() - start, as_json)
+
+
+def _refuse_part(root: Path, loaded: config.Config) -> None:
+    """Refuse to replace the project's package by one of some of its modules.
+
+    Raises
+    ------
+    StubgenError
+        CS110.
+    """
+    from stubgen import manifest
+
+    whole = config.load(root)
+    if (root / whole.output, whole.package) != (root / loaded.output, loaded.package):
+        return
+    known = manifest.read(root / loaded.output / loaded.package / manifest.NAME)
+    given, all_given = ([(root / path).resolve() for path in c.kernels] for c in (loaded, whole))
+    files = [module.source for module in known.library.modules] if known else []
+    left_out = [
+        file
+        for file in files
+        if (path := (root / file).resolve()).is_file()
+        and any(map(path.is_relative_to, all_given))
+        and not any(map(path.is_relative_to, given))
+    ]
+    if left_out:
+        raise StubgenError(problem("CS110", package=loaded.package, modules=", ".join(left_out)))
 
 
 def _generate_shard(root: Path, loaded: config.Config, given: str, jobs: int | None, as_json: bool) -> None:
@@ -197,6 +226,8 @@ def check(
     settings = Settings(kernels, project, output, package, arch, toolchain, host, framework, **work)
     with reporting_errors(as_json):
         root, loaded = settings.load()
+        if kernels:
+            _refuse_part(root, loaded)
         known = state.unchanged(root, loaded)
         changes: dict[str, list[str]] = no_changes()
         warnings: Sequence[Problem] = known.warnings if known else ()

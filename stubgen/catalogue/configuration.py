@@ -51,6 +51,11 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "the output folder {output} is the project's own, whose pyproject.toml the package's would replace",
         "choose a folder of its own: --output, or output under [tool.cute-stubgen]",
     ),
+    "CS110": Entry(
+        "the package {package} also holds {modules}, and would lose that",
+        "give no modules: what has not changed is not compiled again; for a package of these modules alone, "
+        "choose --output or --package",
+    ),
     # CS12x and CS13x: other machines.
     "CS120": Entry(
         "{what} needs {package}, which is not installed: {reason}",

@@ -151,6 +151,23 @@ def test_a_shared_folder_serves_another_project(project: Project, tmp_path: Path
     settings.write_text(text)
 
 
+def test_some_modules_do_not_take_the_place_of_the_whole_package(project: Project, tmp_path: Path) -> None:
+    project.generate()
+    before = project.output()
+    done = project.run("generate", "kernels/second.py")
+    assert done.returncode == 1
+    assert "CS110" in done.stderr
+    assert "also holds kernels/first.py, and would lose that" in done.stderr
+    assert "CS110" in project.run("check", "kernels/second.py").stderr
+    assert project.output() == before
+    assert project.generate("kernels") == [], "all modules, by another name"
+    assert project.generate("kernels/first.py", project.kernels / "second.py") == []
+    assert project.output() == before
+    assert project.generate("kernels/second.py", "-o", tmp_path / "apart") == []
+    assert {path.name for path in (tmp_path / "apart" / "cute_kernels").glob("*.pyi")} >= {"second.pyi"}
+    assert not (tmp_path / "apart" / "cute_kernels" / "first.pyi").exists()
+
+
 def test_no_cache(project: Project) -> None:
     settings = project.folder / "pyproject.toml"
     text = settings.read_text()
