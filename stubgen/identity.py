@@ -65,8 +65,10 @@ def _facts(value: Any, sizes: dict[str, int]) -> Any:
             facts = [kind.__name__, *(_facts(getattr(value, name), sizes) for name in fields)]
             return [*facts, bool(value.env_streams)] if isinstance(value, (Kernel, Family)) else facts
         case tuple():
-            return [_facts(item, sizes) for item in value]
+            items: tuple[Any, ...] = value
+            return [_facts(item, sizes) for item in items]
         case dict():
-            return {name: _facts(item, sizes) for name, item in value.items()}
+            named: dict[str, Any] = value
+            return {name: _facts(item, sizes) for name, item in named.items()}
         case _:
             return value
