@@ -60,6 +60,7 @@ def link_library(
     described = refusals.descriptions(library)
     sources = {
         "refusals": refusals.refusals(),
+        "python": linkage.for_python(library),
         "register": linkage.registration(library),
         "build": linkage.identification(library),
         "metadata": metadata.metadata(library),

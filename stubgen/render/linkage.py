@@ -33,6 +33,7 @@ def exports(library: Library) -> tuple[str, ...]:
     return (
         *dispatcher.exports(library),
         register_symbol(library.package),
+        *python_symbols(library.package),
         *framework_symbols(library).values(),
         *((stated.symbol, stated.function) if (stated := build(library)) else ()),
         *metadata.exports(library),
@@ -66,6 +67,17 @@ def identification(library: Library) -> str:
 def register_symbol(package: str) -> str:
     """Name the function that registers all others; it is called like them."""
     return tvm_ffi_symbol(f"{package}__register_functions")
+
+
+def python_symbols(package: str) -> tuple[str, str]:
+    """Name the function that Python calls all others by, and what it is told there."""
+    return f"{package}__python_call", f"{package}__python"
+
+
+def for_python(library: Library) -> str:
+    """Return the C of the function that Python calls all others by."""
+    call, state = python_symbols(library.package)
+    return fill("python.c.j2", call=call, state=state)
 
 
 def framework_symbols(library: Library) -> dict[Framework, str]:

@@ -9,7 +9,7 @@ import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
@@ -260,8 +260,9 @@ def test_no_python_frame_stands_between(host: Any) -> None:
 
     kind = type(host.host_add_constant)
     assert issubclass(kind, tvm_ffi.Function)
-    assert "__call__" not in vars(kind)
-    assert kind.__call__ is tvm_ffi.Function.__call__
+    assert all(
+        isinstance(vars(c).get("__call__", kind.__call__), WrapperDescriptorType) for c in kind.__mro__[:-1]
+    )
 
 
 def test_a_tensor_does_for_a_pointer_by_keyword_and_is_checked(kw: Any) -> None:

@@ -138,7 +138,6 @@ REFUSED = {
     "number(2, 3.5e38)": "ValueError: single is 3.5e+38, expected a number that float32 holds",
     "number(2, '1')": 'TypeError: single is "1", expected a number',
     "number(2, 10**30)": "TypeError: single is an integer of more than 64 bits, expected a number",
-    "number(4, np.bool_(1))": "TypeError: flag is a Python object, expected a bool",
     "number(2, None)": "TypeError: single is None, expected a number",
     "number(4, 2)": "ValueError: flag is 2, expected a bool",
     "number(4, -1)": "ValueError: flag is -1, expected a bool",
@@ -227,6 +226,8 @@ ACCEPTED = {
     "number(2, 2**40)": 2.0**40,
     "number(3, 1e300)": 1e300,
     "number(4, 0)": 0.0,
+    "number(4, np.bool_(1))": 1.0,
+    "number(4, np.False_)": 0.0,
     "number(4, True)": 1.0,
     "number(5, True)": 1.0,
 }
@@ -287,3 +288,21 @@ for tensor in (Wrapper(torch.zeros(2, 4)), fake, freed, zero):
         print("refused")
 """
     assert evaluated(folder, f"exec({code!r}) or ''") == ["refused"] * 4 + [""]
+
+
+def test_keywords_of_functions_that_take_none_are_refused_with_where_to_go(folder: Path) -> None:
+    code = """
+import traceback
+for arguments, keywords in (((x, y), {"out": out}), ((), {"ot": out}), ((x, y, out), {"causal": True})):
+    try:
+        calls.total(*arguments, **keywords)
+    except TypeError as error:
+        print(error, len(traceback.extract_tb(error.__traceback__)))
+calls.total(x, y, out, **{})
+"""
+    assert evaluated(folder, f"exec({code!r}) or 'empty ones are none'") == [
+        "total() takes 'out' by position only; cute_kernels.kwargs.calls.total takes it by keyword 1",
+        "total() has no parameter 'ot'; did you mean 'out'? 1",
+        "total() has no parameter 'causal' 1",
+        "empty ones are none",
+    ]
