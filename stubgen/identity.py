@@ -64,11 +64,9 @@ def _facts(value: Any, sizes: dict[str, int]) -> Any:
             fields = [name for name in value.__struct_fields__ if name not in _UNNOTICED.get(kind, ())]
             facts = [kind.__name__, *(_facts(getattr(value, name), sizes) for name in fields)]
             return [*facts, bool(value.env_streams)] if isinstance(value, (Kernel, Family)) else facts
-        case tuple():
-            items: tuple[Any, ...] = value
+        case [*items]:
             return [_facts(item, sizes) for item in items]
-        case dict():
-            named: dict[str, Any] = value
+        case {**named}:
             return {name: _facts(item, sizes) for name, item in named.items()}
         case _:
             return value
