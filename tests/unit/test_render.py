@@ -30,9 +30,10 @@ from stubgen.model import (
     Symbol,
     TensorSlot,
     TupleSlot,
+    Variant,
     Versions,
 )
-from stubgen.render import documentation, python_types, render, type_trees
+from stubgen.render import dispatcher, documentation, python_types, render, type_trees
 from stubgen.render.cpp_types import parameter_names
 from stubgen.render.layout import WIDTH, call_like, docstring, wrapped
 from tests.unit.samples import defaults, family_slots, identifiers
@@ -326,3 +327,30 @@ def test_documentation_says_what_types_cannot() -> None:
     ):
         assert words in doc
     assert inspect.cleandoc(doc).startswith("Doc.")
+
+
+def test_of_many_variants_only_the_axes_are_told() -> None:
+    def table(count: int) -> list[str]:
+        return documentation.variant_table(
+            [
+                msgspec.structs.replace(
+                    library("", "").kernels[0], variant=Variant("f", {"a": f"v{number}", "b": "x"})
+                )
+                for number in range(count)
+            ]
+        )
+
+    assert table(65) == ["Variants", "--------", "65, along a, b."]
+    assert len(table(64)) == 66
+    assert table(64)[:3] == ["Variant  a    b", "-------  ---  -", "v0_x     v0   x"]
+
+
+def test_a_library_without_families_and_device_code_needs_no_dispatcher() -> None:
+    empty = Library("p", (), Versions("1", "2", "0.1.15", "4"), {})
+    assert dispatcher.dispatcher(empty) == ""
+    assert dispatcher.exports(empty) == ()
+    host = msgspec.structs.replace(library("", "").kernels[0], archs=())
+    assert (
+        dispatcher.dispatcher(msgspec.structs.replace(empty, modules=(Module("m", "k.py", (host,)),))) == ""
+    )
+    assert dispatcher.dispatcher(library("", "")) != ""
