@@ -61,7 +61,8 @@ def bound(author: tuple[AuthorParameter, ...], **arguments: Slot | None) -> tupl
 def shown(parameters: tuple[Parameter, ...]) -> str:
     """Show parameters as the keyword function has them, without types; Python itself reads the list."""
     items = python_types.keyword_items(parameters, python_types.first_by_keyword(parameters))
-    names: dict[str, Any] = {}
+    slots = [parameter.slot for parameter in parameters]
+    names: dict[str, Any] = {s.record: tuple for s in slots if isinstance(s, TupleSlot) and s.record}
     exec(f"from __future__ import annotations\ndef f({', '.join(items)}): ...", names)
     signature = inspect.signature(names["f"])
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
@@ -190,6 +191,7 @@ def fits(slot: Slot, value: object) -> bool:
         case ScalarSlot(dtype="bool"):
             return isinstance(value, bool) or value in (0, 1)
         case ScalarSlot(dtype=dtype) if "int" in dtype:
+            value = int(value) if isinstance(value, float) and value.is_integer() else value
             bits = min(int(dtype.lstrip("uint")), 64)
             low, high = (0, 2**bits) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
             return isinstance(value, int) and low <= value < min(high, 2**63)
