@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_runtimes
 from stubgen.scratch import scratch_folder, temporary_folder
-from stubgen.shards import Merged, Over, Recording, Shard
+from stubgen.shards import Division, Merged, Over, Recording, Shard
 from stubgen.state import Summary
 from stubgen.toolchain import HostTarget, toolchain
 
@@ -127,7 +127,13 @@ def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> 
 
 
 def generate_shard(
-    project: Path, settings: Config, shard: Shard, *, jobs: int, progress: Progress
+    project: Path,
+    settings: Config,
+    shard: Shard,
+    *,
+    jobs: int,
+    progress: Progress,
+    times: Mapping[str, float] | None = None,
 ) -> ShardResult:
     """Compile a part of what a project declares, and write it into a file of the output folder.
 
@@ -135,6 +141,7 @@ def generate_shard(
     """
     output = project / settings.output
     package.require_writable(output)
+    division = Division(shard, times or {})
     store = Recording(open_cache(settings.cache, project))
     compiler = toolchain(settings.toolchain)
     compiler.store = store
@@ -143,18 +150,26 @@ def generate_shard(
     targets = _targets(project, settings)
     with _executor(project, settings, inputs, jobs, progress) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
-            inputs, targets, settings.package, scratch, executor, progress, store, shard
+            inputs, targets, settings.package, scratch, executor, progress, store, division
         )
         irs = [ir for items in built.values() for item in items for ir in item.irs(settings.package)]
         link.compile_kernels(irs, compiler, _host_target(settings), scratch, jobs)
     store.tidy()
     file = output / shards.file_name(settings.package, shard)
-    store.write(file, shards.Record(shard.number, shard.count, _shaping(project, settings)))
+    record = shards.Record(
+        shard.number,
+        shard.count,
+        shared_settings(project, settings),
+        shared_settings(project, config.load(project)),
+        dict(times or {}),
+        division.taken,
+    )
+    store.write(file, record)
     remarks = (*store.warnings(), *executor.warnings())
     return ShardResult(file, len(irs), (*warnings, *versions.untested(installed), *remarks))
 
 
-def _shaping(project: Path, settings: Config) -> dict[str, Any]:
+def shared_settings(project: Path, settings: Config) -> dict[str, Any]:
     """Give the settings that all shards share, the same wherever the project lies."""
     shaping = config.shaping(settings)
     roots = {path: Path(path) for path in settings.kernels}

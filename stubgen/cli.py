@@ -30,6 +30,7 @@ from stubgen.cli_options import (
     Settings,
     Shard,
     Timeout,
+    Times,
     Toolchain,
 )
 from stubgen.cli_output import (
@@ -97,6 +98,7 @@ def generate(
     scheduler: Scheduler = None,
     depfile: Depfile = None,
     shard: Shard = None,
+    times: Times = None,
     as_json: Json = False,
 ) -> None:
     """Compile every exported kernel and write the package."""
@@ -108,7 +110,7 @@ def generate(
         if kernels:
             _refuse_part(root, loaded)
         if shard is not None:
-            _generate_shard(root, loaded, shard, jobs, as_json)
+            _generate_shard(root, loaded, shard, times, jobs, as_json)
             return
         known = state.unchanged(root, loaded)
         if known is not None:
@@ -152,14 +154,23 @@ def _refuse_part(root: Path, loaded: config.Config) -> None:
         raise StubgenError(problem("CS110", package=loaded.package, modules=", ".join(left_out)))
 
 
-def _generate_shard(root: Path, loaded: config.Config, given: str, jobs: int | None, as_json: bool) -> None:
+def _generate_shard(
+    root: Path, loaded: config.Config, given: str, times: Path | None, jobs: int | None, as_json: bool
+) -> None:
     from stubgen import build, shards
     from stubgen.cli_progress import shown
 
     start = time.monotonic()
     shard = shards.parse(given)
     with shown(err) as progress:
-        made = build.generate_shard(root, loaded, shard, jobs=jobs or build.default_jobs(), progress=progress)
+        made = build.generate_shard(
+            root,
+            loaded,
+            shard,
+            jobs=jobs or build.default_jobs(),
+            progress=progress,
+            times=shards.read_times(times) if times else None,
+        )
     print_warnings(made.warnings, as_json)
     if as_json:
         warnings = as_dicts(made.warnings)
@@ -177,6 +188,7 @@ def merge(
     ],
     project: ProjectFolder = None,
     output: Output = None,
+    times: Times = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
@@ -185,15 +197,18 @@ def merge(
     with reporting_errors(as_json):
         from stubgen import build
         from stubgen.cli_progress import shown
-        from stubgen.shards import Merged
+        from stubgen.shards import Merged, write_times
 
         start = time.monotonic()
         merged = Merged(shards)
         root, loaded = settings.load(merged.record.settings)
+        merged.require_same_project(build.shared_settings(root, config.load(root)))
         with shown(err) as progress:
             result = build.generate(
                 root, loaded, jobs=jobs or build.default_jobs(), progress=progress, merged=merged
             )
+        if times is not None:
+            write_times(times, merged.seconds)
         summary = state.Summary(loaded.package, len(result.library.kernels), result.warnings)
         report(root / loaded.output, summary, as_changes(result.changes), time.monotonic() - start, as_json)
 

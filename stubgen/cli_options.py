@@ -95,7 +95,15 @@ Shard = Annotated[
     str | None,
     typer.Option(
         metavar="I/N",
-        help="Compile only every N-th kernel, from the I-th on, into a file for cute-stubgen merge.",
+        help="Compile only the I-th of N parts of the kernels, into a file for cute-stubgen merge.",
+        show_default=False,
+    ),
+]
+Times = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What kernels took: merge writes it, and generate --shard divides by it, if it is there.",
         show_default=False,
     ),
 ]

@@ -30,7 +30,7 @@ from stubgen.link import KernelIR
 from stubgen.model import Place, build_name, tvm_ffi_symbol
 from stubgen.progress import Progress
 from stubgen.reuse import Reuse
-from stubgen.shards import Shard
+from stubgen.shards import Division
 from stubgen.signatures import AuthorParameter
 
 
@@ -68,7 +68,7 @@ def compile_modules(
     executor: Executor,
     progress: Progress,
     store: Cache,
-    shard: Shard | None = None,
+    division: Division | None = None,
 ) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
     """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
 
@@ -90,15 +90,15 @@ def compile_modules(
         Told what happens.
     store
         Keeps what is compiled, and has what was.
-    shard
-        The part that is to be compiled, if not all.
+    division
+        Which part is to be compiled, if not all.
 
     Raises
     ------
     StubgenError
         With all problems that could be found.
     """
-    run = _Run(inputs, package, scratch, progress, shard)
+    run = _Run(inputs, package, scratch, progress, division)
     for target in targets:
         with Lazy(executor, target) as workers:
             run.compile(target, workers, store)
@@ -115,15 +115,14 @@ class _Run:
         package: str,
         scratch: Path,
         progress: Progress,
-        shard: Shard | None,
+        division: Division | None,
     ) -> None:
         self._inputs = inputs
         self._jobs = [_module_job(module) for module in inputs.modules]
         self._package = package
         self._scratch = scratch
         self._progress = progress
-        self._shard = shard
-        self._position = itertools.count()
+        self._division = division
         self._order: dict[str, list[str]] = {job.name: [] for job in self._jobs}
         self._first: dict[str, Compiled] = {}
         self._effects: dict[str, Effects] = {}
@@ -153,6 +152,8 @@ class _Run:
             self.warnings += outcome.warnings
             if outcome.compiled is not None:
                 self._keep(job, arch, outcome.compiled)
+            if self._division is not None:
+                self._division.note(job.declared.name, outcome.seconds or reuse.seconds(job) or 0.0)
 
     def _outcomes(self, jobs: Sequence[CompileJob], workers: Lazy, reuse: Reuse) -> list[Outcome]:
         """Give what each job made, now or an earlier time."""
@@ -265,20 +266,19 @@ class _Run:
         problems += _name_problems(d for expansion in expansions for d in expansion.declared)
         self.problems += problems
         misnamed = {p.kernel for p in problems if p.kernel is not None}
+        if self._division is not None:
+            self._division.add([d.name for expansion in expansions for d in expansion.declared])
         for job, expansion in zip(self._jobs, expansions, strict=True):
             _insert(self._order[job.name], [declared.name for declared in expansion.declared])
-            for declared in filter(self._is_wanted, expansion.declared):
+            for declared in expansion.declared:
+                if self._division is not None and not self._division.has(declared.name):
+                    continue
                 # A function without device code is the same for all architectures.
                 if declared.name not in misnamed and "" not in self._paths.get(declared.name, {}):
                     path = self._scratch / f"{declared.name}-{arch or 'host'}.ll"
                     name = build_name(self._package, declared.name, arch or "")
                     module = msgspec.structs.replace(job, changes=expansion.changes)
                     yield CompileJob(module, declared, name, str(path))
-
-    def _is_wanted(self, _: Declared) -> bool:
-        """Tell whether the next of all kernels for all architectures is to be compiled by this machine."""
-        position = next(self._position)  # counted everywhere alike, whatever was compiled before
-        return self._shard is None or self._shard.has(position)
 
     def _keep(self, job: CompileJob, arch: str | None, compiled: Compiled) -> None:
         first = self._first.setdefault(compiled.name, compiled)

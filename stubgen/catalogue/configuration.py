@@ -132,4 +132,12 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
         "the standard output cannot be written: {reason}",
         "make room where it goes to; what the command was to do, other than print, is done",
     ),
+    "CS136": Entry(
+        "{name} in pyproject.toml is {now!r}, and was {then!r} when the shards were compiled",
+        "compile the shards again, or merge them with the pyproject.toml that they were compiled with",
+    ),
+    "CS137": Entry(
+        "{path} holds no times of kernels: {reason}",
+        "give the file that cute-stubgen merge --times has written, or none",
+    ),
 }

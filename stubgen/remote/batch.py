@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,8 @@ class Batch:
         self._tasks = tasks
         self._open: dict[str, _Given] = {}
         self._attempts = [_Attempts() for _ in tasks]
+        self._ended: dict[str, float] = {}
+        self._next_check = time.monotonic() + cluster.patience
 
     def answers(self) -> Iterator[tuple[int, Answer | Failed]]:
         """Yield positions of tasks with their answers, as these come.
@@ -78,6 +81,10 @@ class Batch:
                     if answer is not None:
                         yield task.position, answer
             self._give_to_others()
+            for position in self._unheard():
+                failed = self._failed(position, "what the worker has answered does not arrive")
+                if failed is not None:
+                    yield position, failed
 
     def _give(self, position: int, *, to: str = "") -> None:
         """Submit a task, to one worker with the sources or to any."""
@@ -140,3 +147,15 @@ class Batch:
                 del self._open[key]
                 task.future.cancel()
                 self._give(task.position)
+
+    def _unheard(self) -> Iterator[int]:
+        """Yield tasks that the scheduler has an end of, for long, and that it has not told of."""
+        now = time.monotonic()
+        if now < self._next_check:
+            return
+        self._next_check = now + self._cluster.patience
+        ended = self._cluster.ended(list(self._open))
+        self._ended = {key: self._ended.get(key, now) for key in ended}
+        for key, since in self._ended.items():
+            if since < now and key in self._open:
+                yield self._open.pop(key).position

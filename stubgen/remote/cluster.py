@@ -22,6 +22,8 @@ from stubgen.remote.extras import require
 
 _LEAVING = 5.0
 """Seconds that saying goodbye may take."""
+_ENDS = ("memory", "erred", "forgotten", None)
+"""States of tasks that do not change any more."""
 _ASKING = 5.0
 """Seconds for workers to say whether they have the tool; one that is busy says so with its first answer."""
 
@@ -139,6 +141,15 @@ class Cluster:
         """Return the keys of the tasks that these workers have and do not do."""
         processing: dict[str, Sequence[str]] = self._client.processing()
         return {str(key) for worker in workers for key in processing.get(worker, ())}
+
+    def ended(self, keys: Sequence[str]) -> list[str]:
+        """Return the keys of the tasks that nobody does any more, as far as the scheduler knows."""
+        states: dict[str, str | None] = {}
+        with contextlib.suppress(Exception):  # if the scheduler is gone, the next look says so
+            states = self._client.sync(
+                self._client.scheduler.get_task_status, keys=list(keys), callback_timeout=self.patience
+            )
+        return [key for key, state in states.items() if state in _ENDS]
 
     @property
     def silent(self) -> list[str]:

@@ -333,15 +333,12 @@ def test_a_worker_whose_disk_is_full(cluster: Cluster, whole: dict[str, bytes], 
 
 
 EVIL = """
-import os
-import pathlib
-
 from stubgen.remote import dask_worker
 
 
 class Evil(Exception):
     def __reduce__(self):
-        return pathlib.Path.touch, (pathlib.Path(os.environ["HOLD"], "was here"),)
+        return eval, ("(p := __import__('os').environ.get('MARK')) and open(p, 'w').close()",)
 
 
 calls = iter(range(1000))
@@ -362,11 +359,13 @@ def test_what_a_worker_sends_is_not_run(cluster: Cluster, tmp_path: Path) -> Non
     (tmp_path / "evil").mkdir()
     (tmp_path / "evil" / "sitecustomize.py").write_text(EVIL)
     cluster.add_worker("evil", tmp_path / "evil")
-    done = generate(cluster, many(tmp_path / "project"))
+    project = many(tmp_path / "project")
+    project.environment["MARK"] = str(tmp_path / "was here")  # which no worker has
+    done = generate(cluster, project)
     assert done.returncode == 1
     assert all("CS125" in error for error in errors(done))
     assert len(errors(done)) == 2
-    assert not (cluster.folder / "was here").exists()
+    assert not (tmp_path / "was here").exists()
 
 
 def test_other_versions_are_refused(cluster: Cluster, tmp_path: Path) -> None:

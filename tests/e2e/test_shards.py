@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import random
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from stubgen.diagnostics import StubgenError
+from stubgen.shards import Division, Merged, Shard
 from tests.tiny import Project, traced
 
 
@@ -107,3 +112,88 @@ def test_what_holds_no_shard(tmp_path: Path) -> None:
         done = project.run("merge", tmp_path / path)
         assert done.returncode == 1
         assert f"{path} holds no shard: {reason}" in done.stderr
+
+
+def test_a_function_without_device_code_is_compiled_once(tmp_path: Path) -> None:
+    """Whichever shard has it: for all architectures, as in a single run."""
+    folder = tmp_path / "shards"
+    for number, name in enumerate(("scale", "moved__float32", "moved__float64"), 1):
+        machine = Runner(tmp_path / f"machine{number}")
+        machine.configure("frameworks = []")
+        text = (machine.folder / "pyproject.toml").read_text().replace('["sm_90a"]', '["sm_90a", "sm_80"]')
+        (machine.folder / "pyproject.toml").write_text(text)
+        compiled = [line for line in machine.shard(f"{number}/3", "-o", folder) if "compiled" in line]
+        assert compiled == [f"compiled {name}"]
+    done = machine.run("merge", folder)
+    assert done.returncode == 0, done.stderr
+
+    # Now the project is for others.
+    (machine.folder / "pyproject.toml").write_text(text.replace('"sm_90a", "sm_80"', '"sm_90a"'))
+    done = machine.run("merge", folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "error: CS136: archs in pyproject.toml is ['sm_90a'], and was ['sm_90a', 'sm_80'] when the shards"
+    )
+
+
+def test_kernels_are_divided_by_what_they_took(machines: list[Runner], tmp_path: Path) -> None:
+    times, folder = tmp_path / "times.json", tmp_path / "shards"
+    last = Runner(tmp_path / "last")
+    assert last.run("merge", *outputs(machines), "--times", times).returncode == 0
+    taken = json.loads(times.read_text())
+    assert list(taken) == ["moved__float32", "moved__float64", "scale"]
+    assert all(seconds > 0 for seconds in taken.values())
+
+    times.write_text(json.dumps({**taken, "moved__float64": 1000.0}))
+    first = Runner(tmp_path / "first").shard("1/2", "--times", times, "-o", folder)
+    assert first == ["imported first second", "compiled moved__float64"]
+    second = Runner(tmp_path / "second").shard("2/2", "-o", folder)
+    assert second == ["imported first second", "compiled moved__float32"], "without the file, by number"
+    done = last.run("merge", folder)
+    assert done.returncode == 1
+    assert "CS133" in done.stderr
+    assert "their kernels were divided by other times" in done.stderr
+
+    times.write_text("[]")
+    done = last.run("generate", "--shard", "1/2", "--times", times)
+    assert done.stderr.startswith("error: CS137: ")
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+def test_every_kernel_has_one_shard(count: int) -> None:
+    """All machines divide alike, whichever architecture brings a kernel; no load is far from the others."""
+    chance = random.Random(count)
+    names = [f"k{number}" for number in range(200)]
+    seconds = {name: chance.uniform(0, 9) for name in names if chance.random() < 0.8}
+    divisions = [Division(Shard(number, count), seconds) for number in range(1, count + 1)]
+    for division in divisions:
+        division.add(names[:150])
+        division.add(names)
+    owned = [[name for name in names if division.has(name)] for division in divisions]
+    assert sorted(name for part in owned for name in part) == sorted(names)
+    known = [sum(seconds.get(name, 4.5) for name in part) for part in owned]
+    assert max(known) - min(known) <= 20
+
+
+def test_a_flipped_bit_is_seen_and_its_file_named(machines: list[Runner], tmp_path: Path) -> None:
+    whole = next(outputs(machines)[0].glob("*-1-of-3.zip")).read_bytes()
+    assert zipfile.is_zipfile(next(outputs(machines)[0].glob("*-1-of-3.zip")))
+    damaged = tmp_path / "damaged.zip"
+    chance = random.Random(1)
+    places = [
+        *range(60),
+        *(len(whole) - 1 - n for n in range(60)),
+        *(chance.randrange(len(whole)) for _ in range(300)),
+    ]
+    for place in places:
+        data = bytearray(whole)
+        data[place] ^= 1 << chance.randrange(8)
+        damaged.write_bytes(data)
+        with pytest.raises(StubgenError, match=r"^CS131: .*damaged\.zip holds no shard: it is .*damaged"):
+            Merged([damaged])
+    for size in (0, 1, 31, 32, 33, len(whole) // 2, len(whole) - 1):
+        damaged.write_bytes(whole[:size])
+        with pytest.raises(StubgenError, match=r"^CS131: .*damaged\.zip holds no shard: it is .*damaged"):
+            Merged([damaged])
+    damaged.write_bytes(whole)
+    assert Merged([damaged]).record.number == 1
