@@ -145,7 +145,6 @@ INT, FLOAT = only("int", "bool"), only("float", "int", "bool")
             },
         ),
     ],
-    ids=str,
 )
 def test_a_slot_demands(slot: Slot, expected: dict[Feature, Constraint]) -> None:
     found = constraints.pattern([slot])
@@ -246,7 +245,6 @@ MIRRORED: dict[Relation, Relation] = {"subset": "superset", "superset": "subset"
         (Layout((S, 1), row_major=True), Layout((Integers(multiple_of=8), 1)), "overlap"),
         (Layout((S, 1), row_major=True), Layout((S, S)), "subset"),
     ],
-    ids=str,
 )
 def test_layouts(first: Layout, second: Layout, expected: Relation) -> None:
     assert constraints.relation(first, second) == expected
@@ -311,7 +309,6 @@ E0, E1, E2, S0, S1 = at("extent"), at("extent", 1), at("extent", 2), at("stride"
             "superset",
         ),
     ],
-    ids=str,
 )
 def test_sizes_that_have_to_be_the_same(first: Pattern, second: Pattern, expected: Relation) -> None:
     assert first.relation(second) == expected
@@ -373,7 +370,6 @@ def test_a_feature_that_one_does_not_mind_is_free() -> None:
         (Layout((Integers(multiple_of=8), N_RANGE)), "strides (8k, 4k of 32 bits)"),
         (Layout((Integers(-(2**31), 2**31 - 1), 1), row_major=True), "strides (* of 32 bits, 1), row-major"),
     ],
-    ids=str,
 )
 def test_a_demand_is_told_in_a_few_words(constraint: Constraint | None, text: str) -> None:
     assert constraints.described(constraint) == text

@@ -173,7 +173,6 @@ def test_builds_are_for_a_gpu_and_the_first_without_one_is_noted() -> None:
             "(type_of_item(&args[0], 0) == kTVMFFIFloat) && is_float(item(&args[0], 0), 0.5)",
         ),
     ],
-    ids=str,
 )
 def test_the_more_specific_is_tested_for_and_called_first(
     first: Slot, second: Slot, test: str | None
@@ -220,7 +219,6 @@ HERE, INNER = (2,), (2, 0, 1)
         (Feature(HERE, "extent", 3), "extent_of(&args[2], 3)"),
         (Feature(HERE, "stride", 1), "stride_of(&args[2], 1)"),
     ],
-    ids=str,
 )
 def test_each_feature_is_read(feature: Feature, text: str) -> None:
     assert decision_tree._read(feature) == text
@@ -283,7 +281,6 @@ X = "&args[2]"
             [f"stride_of({X}, 0) >= -4", f"stride_of({X}, 0) <= 3"],
         ),
     ],
-    ids=str,
 )
 def test_each_constraint_is_tested(feature: Feature, constraint: Constraint, tests: list[str]) -> None:
     assert list(decision_tree._tests(feature, constraint)) == tests
