@@ -68,6 +68,7 @@ def tests(session: nox.Session) -> None:
 def realworld(session: nox.Session) -> None:
     """Build the kernels of published libraries, and test what comes out. Arguments go to pytest."""
     session.install("-e", ".", *groups("test", "realworld"))
+    session.install("--no-deps", *groups("realworld-alone"))
     session.run("pytest", "tests/realworld", *(session.posargs or ["-n", "2", "--dist", "loadgroup"]))
 
 

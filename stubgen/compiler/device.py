@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import types
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +68,35 @@ class DeviceAnswers:
         return int(digits[:-1]), int(digits[-1])
 
 
+class _DefaultStream:
+    """What torch calls the stream 0 of the device 0."""
+
+    cuda_stream = 0
+    stream_id = 0
+    device_index = 0
+
+    @property
+    def device(self) -> Any:
+        """The device, as torch writes it."""
+        return sys.modules["torch"].device("cuda", 0)
+
+    def query(self) -> bool:
+        """Tell whether everything is done."""
+        return True
+
+    def synchronize(self, *_: Any) -> None:
+        """Wait for nothing, as nothing was begun."""
+
+    wait_stream = wait_event = record_event = synchronize
+
+
+class _Nowhere(contextlib.nullcontext[None]):
+    """Chooses a device or stream, of which there is one; ``None`` and several forms of it are accepted."""
+
+    def __init__(self, device: Any = None) -> None:
+        super().__init__()
+
+
 def answer_for_torch(answers: DeviceAnswers) -> None:
     """Let a profile answer torch's device queries, as soon as something imports torch."""
 
@@ -91,5 +122,13 @@ def answer_for_torch(answers: DeviceAnswers) -> None:
         # Asked before the rest is: libraries that see no GPU fall back on what is for none of them.
         cuda.is_available = lambda: True
         cuda.device_count = lambda: 1
+        cuda.is_bf16_supported = lambda including_emulation=True: major >= 8
+        cuda.get_arch_list = lambda: [answers.arch]
+        cuda.can_device_access_peer = lambda device, peer_device: False
+        # Nothing runs on it yet: there is one stream, where nothing is captured and all is done.
+        cuda.current_stream = cuda.default_stream = lambda device=None: _DefaultStream()
+        cuda.is_current_stream_capturing = lambda: False
+        cuda.device = cuda.device_of = cuda.stream = _Nowhere
+        cuda.set_device = cuda.set_stream = cuda.synchronize = lambda device=None: None
 
     wrapt.register_post_import_hook(patch, "torch.cuda")
