@@ -41,6 +41,16 @@ ENTRIES: dict[str, Entry] = {
         "differently never share a process, so this is the doing of the module, or of what it imports. What "
         "it changes in other modules, torch among them, is kept from other kernel modules too.",
     ),
+    "CS311": Entry(
+        "{where} of {kernel} is {value}, but annotated {annotation}",
+        "give {helper}, or change the annotation",
+        """\
+Tensors and pointers are different arguments: a tensor brings its sizes along, a pointer is an address alone.
+
+    def f(p: cute.Pointer): ...
+    sg.export(f, sg.tensor(cutlass.Float32, 4))     # wrong
+    sg.export(f, sg.pointer(cutlass.Float32))       # right""",
+    ),
     # CS4xx: building the library.
     "CS401": Entry(
         "{tool} was not found: {reason}",

@@ -21,6 +21,7 @@ from typing import Any
 from stubgen.compiler.errors import relative_to_project
 
 _DSL = "cutlass"
+_TOOL = "stubgen"
 _MISSING: Any = object()
 
 
@@ -222,7 +223,7 @@ def _responsible(unit: str, key: str, old: Any, new: Any, trigger: str) -> str |
     if new is _MISSING:
         return None if is_private else trigger
     definer = _definer(new)
-    if definer is not None and (_package(definer) == unit or definer == unit):
+    if definer is not None and (_package(definer) in (unit, _TOOL) or definer == unit):
         return None
     is_of_library = definer is not None and _package(definer) not in sys.stdlib_module_names
     if is_of_library and (callable(new) or isinstance(new, property)):

@@ -125,10 +125,14 @@ def answer_for_torch(answers: DeviceAnswers) -> None:
         cuda.is_bf16_supported = lambda including_emulation=True: major >= 8
         cuda.get_arch_list = lambda: [answers.arch]
         cuda.can_device_access_peer = lambda device, peer_device: False
-        # Nothing runs on it yet: there is one stream, where nothing is captured and all is done.
-        cuda.current_stream = cuda.default_stream = lambda device=None: _DefaultStream()
+        # Nothing runs on it yet: there is one stream, where nothing is captured and all is done. Each is an
+        # object of its own, because torch's compiler tells its functions apart by identity.
         cuda.is_current_stream_capturing = lambda: False
-        cuda.device = cuda.device_of = cuda.stream = _Nowhere
-        cuda.set_device = cuda.set_stream = cuda.synchronize = lambda device=None: None
+        for name in ("current_stream", "default_stream"):
+            setattr(cuda, name, lambda device=None: _DefaultStream())
+        for name in ("device", "device_of", "stream"):
+            setattr(cuda, name, type(name, (_Nowhere,), {}))
+        for name in ("set_device", "set_stream", "synchronize"):
+            setattr(cuda, name, lambda device=None: None)
 
     wrapt.register_post_import_hook(patch, "torch.cuda")

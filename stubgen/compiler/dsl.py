@@ -241,6 +241,21 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, cute.Tensor)
 
 
+def is_pointer(value: Any) -> bool:
+    """Tell whether this is a pointer."""
+    return isinstance(value, cute.Pointer)
+
+
+def is_tensor_type(annotation: Any) -> bool:
+    """Tell whether an annotation is for a tensor."""
+    return annotation is cute.Tensor
+
+
+def is_pointer_type(annotation: Any) -> bool:
+    """Tell whether an annotation is for a pointer."""
+    return annotation is cute.Pointer
+
+
 def is_gpu_tensor(value: Any) -> bool:
     """Tell whether this is a tensor that does not lie in the host's memory."""
     return is_tensor(value) and value.memspace != AddressSpace.generic
@@ -347,7 +362,7 @@ def name_functions_in_ascii() -> None:
     mangle = CuTeDSL.mangle_name
 
     def mangle_name(self: Any, *arguments: Any) -> str:
-        return re.sub(r"[^\x00-\x7f]", lambda match: f"_u{ord(match[0]):x}_", mangle(self, *arguments))
+        return re.sub(r"[^ -~]", lambda match: f"_u{ord(match[0]):x}_", mangle(self, *arguments))
 
     CuTeDSL.mangle_name = mangle_name
 

@@ -26,6 +26,8 @@ _WRAPPING = re.compile(
 PROJECT = "~project"
 """What the compiler is told in place of the project's folder."""
 
+_ASSERT_OF_DSL = "assert test, msg"
+
 _LONGEST = 300
 """What an error line may quote, in characters."""
 
@@ -67,6 +69,9 @@ def file_in_library(error: BaseException, project: str) -> str | None:
 
 def essence(error: BaseException) -> str:
     """Cut an error to the sentence that says what is wrong."""
+    failed = _failed_assertion(error)
+    if failed is not None:
+        return _sentence(failed)
     text = uncoloured(str(error))
     headline = _HEADLINE.search(text)
     if headline is None:
@@ -79,6 +84,18 @@ def essence(error: BaseException) -> str:
     if cause and cause["text"] not in headline["text"]:
         return _sentence(f"{headline['text'].rstrip('.')}: {cause['text']}")
     return _sentence(headline["text"])
+
+
+def _failed_assertion(error: BaseException) -> str | None:
+    """Say which ``assert`` failed, and its message; the DSL makes calls of those in kernels."""
+    if not isinstance(error, AssertionError):
+        return None
+    lines = [str(frame.line) for frame in traceback.extract_tb(error.__traceback__)]
+    asserts = [line for line in lines if re.match(r"assert\b", line) and line != _ASSERT_OF_DSL]
+    message = uncoloured(str(error)) if error.args not in ((), (None,)) else ""
+    if not asserts:
+        return None
+    return f"`{asserts[-1]}` fails" + (f": {message}" if message and message not in asserts[-1] else "")
 
 
 def _sentence(text: str) -> str:

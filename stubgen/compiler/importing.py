@@ -81,7 +81,8 @@ def misused_helper(error: BaseException) -> str | None:
         return None
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     names: dict[str, Any] = frames[-1].f_globals
-    if not any(value is stubgen or value is helper for value in names.values()):
+    is_at_hand = any(value is stubgen or value is helper for value in names.values())
+    if not is_at_hand or names.get(helper.__name__, helper) is not helper:
         return None  # another function of that name
     with contextlib.suppress(TypeError, ValueError):
         bare = inspect.signature(helper)

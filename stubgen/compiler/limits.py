@@ -306,6 +306,15 @@ def _not_by_value(of: _Value) -> Iterator[Finding]:
             return
 
 
+def _another_kind(of: _Value) -> Iterator[Finding]:
+    """Find tensors where a pointer is annotated, pointers where a tensor is, and numbers where either is."""
+    is_number = dsl.is_number(of.value) or isinstance(of.value, int | float)
+    if dsl.is_pointer_type(of.annotation) and (dsl.is_tensor(of.value) or is_number):
+        yield of.found("CS311", value=shown(of.value), annotation="cute.Pointer", helper="sg.pointer(...)")
+    elif dsl.is_tensor_type(of.annotation) and (dsl.is_pointer(of.value) or is_number):
+        yield of.found("CS311", value=shown(of.value), annotation="cute.Tensor", helper="sg.tensor(...)")
+
+
 def _another_type(of: _Value) -> Iterator[Finding]:
     """Find values that are not, and do not become, the number that an annotation says."""
     if dsl.is_scalar_type(of.annotation):
@@ -368,6 +377,7 @@ _RULES: tuple[_Rule, ...] = (
     _shape,
     _tuple_of_other_length,
     _not_by_value,
+    _another_kind,
     _another_type,
     _no_argument,
 )

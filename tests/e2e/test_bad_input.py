@@ -317,6 +317,12 @@ AT_IMPORT = {
     "exits": "raise SystemExit(0)  #! CS204 raised SystemExit: 0",
     "missing": "import nowhere_to_be_found  #! CS204 raised ModuleNotFoundError: No module named",
     "no_function": "sg.export()  #! CS210 stubgen.export() missing 1 required positional argument: 'fn'",
+    "no_name": "sg.dim()  #! CS210 stubgen.dim() missing 1 required positional argument: 'name'",
+    "no_keyword": "sg.strided(f32, 4, align=16)  #! CS210 stubgen.strided() got an unexpected keyword",
+    "own_dim": "def dim(a): ...\n\ndim()  #! CS204 TypeError: dim() missing 1 required positional",
+    "interrupts": "raise KeyboardInterrupt  #! CS204 raised KeyboardInterrupt while it was",
+    "leaves": "raise GeneratorExit  #! CS204 raised GeneratorExit while it was",
+    "library": "import tomllib\ntomllib.loads('=')  #! CS204 raised TOMLDecodeError",
     "misspelled": "sg.exprot(add, v, v)  #! CS204 module 'stubgen' has no attribute 'exprot'",
 }
 
@@ -406,7 +412,7 @@ def exits(a: cute.Tensor):
 
 @cute.jit
 def asserts(a: cute.Tensor):
-    assert a.shape == 3, "a must be a cube"  #! CS301 asserts does not compile: AssertionError: a must
+    assert a.shape == 3, "a must be a cube"  #! CS301 asserts does not compile: `assert a.shape == 3, "a must
 
 
 @cute.jit
@@ -428,7 +434,7 @@ sg.export(raises, v)
 sg.export(exits, v)
 sg.export(asserts, v)
 sg.export(indexes_twice, v)  #! CS301 expects coordinate to be weakly congruent to the layout
-sg.export(add, 3, v, name="no_tensor")  #! CS301 expects argument #1 (a) to be
+sg.export(add, 3, v, name="no_tensor")  #! CS311 a of no_tensor is 3, but annotated cute.Tensor
 sg.export(add, v, v, name="odd_options", options="--odd")  #! CS246 unrecognized arguments: --odd
 sg.export(add, v, v, name="good")
 """

@@ -59,6 +59,27 @@ def two(a: cute.Tensor, x):
     pass
 """
 
+KINDS = """
+@cute.jit
+def points(p: cute.Pointer):
+    pass
+
+
+class Points:
+    @cute.jit
+    def run(self, a: cute.Tensor, p: cute.Pointer):
+        pass
+
+
+p = sg.pointer(f32)
+sg.export(points, v)  #! CS311 p p of points is a tensor, but annotated cute.Pointer
+sg.export(points, 3, name="points_at_number")  #! CS311 p is 3, but annotated cute.Pointer
+sg.export(Points().run, v, v, name="method")  #! CS311 p p of method is a tensor, but annotated cute.Pointer
+sg.export(two, p, v, name="two_of_pointer")  #! CS311 a is a
+sg.export(two, 1.5, v, name="two_of_number")  #! CS311 a is 1.5, but annotated cute.Tensor
+sg.export(two, f32, v, name="two_of_type")  #! CS311 a a of two_of_type is a Float32, but annotated cute.Tensor
+"""
+
 STREAMS = """
 class Pair(NamedTuple):
     a: cute.Tensor
@@ -567,6 +588,7 @@ def assert_as_announced(folder: Path, found: list[dict[str, Any]]) -> None:
 
 def test_every_internal_error_is_diagnosed_before_compiling(tmp_path: Path) -> None:
     modules = {
+        "kinds": KINDS,
         "streams": STREAMS,
         "containers": CONTAINERS,
         "values": VALUES,
