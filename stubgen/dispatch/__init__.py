@@ -1,6 +1,16 @@
 """Families: how a call tells variants apart, and what is wrong with a set of them."""
 
 from stubgen.dispatch.families import Selection, decision_tree, families, gaps, selections, variant_of
+from stubgen.dispatch.sizes import parameters_alike
 from stubgen.dispatch.texts import stated
 
-__all__ = ["Selection", "decision_tree", "families", "gaps", "selections", "stated", "variant_of"]
+__all__ = [
+    "Selection",
+    "decision_tree",
+    "families",
+    "gaps",
+    "parameters_alike",
+    "selections",
+    "stated",
+    "variant_of",
+]

@@ -151,7 +151,8 @@ class _Maker:
 
 def _parameters(stated: Stated, kernels: Sequence[Kernel]) -> tuple[Parameter, ...]:
     names = [parameter.name for parameter in kernels[0].parameters]
-    columns = {n: _each_once(k.parameters[i].slot for k in kernels) for i, n in enumerate(names)}
+    alike = dispatch.parameters_alike(kernels)
+    columns = {n: _each_once(own[i].slot for own in alike) for i, n in enumerate(names)}
     return tuple(
         Parameter(p.name, _merged(columns[p.name]) if p.name in columns else ChoiceSlot(p.name, _choice(p)))
         for p in stated.parameters
