@@ -32,6 +32,8 @@ IMPORTS = 15
 LIMITS = {
     "no-op run of 100 exports, wall s": 0.3,
     "no-op run of 1000 exports, wall s": 0.8,
+    "one kernel of 1000 changed, CPU s": 6,
+    "list of 1000 exports, CPU s": 1.5,
     "this repository's kernels, cold run / bare cute.compile, CPU": 1.2,
     "120 tiny kernels, cold run / bare cute.compile, CPU": 1.2,
     "this repository's kernels, 2 workers / 1 worker, times faster": 1.7,
@@ -230,9 +232,22 @@ def _no_op(folder: Path, kernels: int) -> dict[str, Any]:
         f"{kernels} exports, 2 workers / 1 worker, times faster": round(alone.wall / first.wall, 2),
         f"peak memory of the parent at {kernels} exports, MB": round(int(first.stderr.split()[-1]) / 1024),
     }
+    found |= _changed(project, kernels)
     imports = [_import(project.folder / "generated") for _ in range(IMPORTS)]
     found[f"import of {kernels} functions beyond tvm_ffi, ms"] = round(statistics.median(imports), 1)
     return found
+
+
+def _changed(project: Project, kernels: int) -> dict[str, Any]:
+    """Measure what a changed kernel costs, and listing, in CPU time: other processes do not change that."""
+    file = project.sources / "scales_0.py"
+    file.write_text(file.read_text().replace("times=1,", f"times={kernels + 1},"))
+    changed = project.generate("--jobs", "1")
+    listed = project.run(["-m", "stubgen", "list"])
+    return {
+        f"one kernel of {kernels} changed, CPU s": round(changed.cpu, 1),
+        f"list of {kernels} exports, CPU s": round(listed.cpu, 1),
+    }
 
 
 def _import(generated: Path) -> float:
