@@ -237,7 +237,8 @@ def names_its_place(call: Call, error: Exception) -> bool:
     """Tell whether an error names one of the parameters that it may be about, by name or by place."""
     said = re.sub(r"when calling: `.*?`", "", str(error), flags=re.DOTALL)
     if call.malformed and re.search(
-        r"Expects \d+ parameters|positional argument|keyword(-only)? argument|multiple values", said
+        r"Expects \d+ parameters|has no parameter|by position only|positional argument|keyword(-only)? argument|multiple values",
+        said,
     ):
         return True
     if said.startswith("No variant accepts (") and call.kernel.variant:
