@@ -33,6 +33,10 @@ from tests.fuzz.references import REACH, REFERENCES
 
 REFUSALS = (TypeError, ValueError, BufferError, RuntimeError, OverflowError, AttributeError, IndexError)
 NO_ADDRESSES = (Pointer, Tuple, NoneType, str, bytes, tuple, list, dict, set, float, complex)
+MALFORMED = (
+    r"Expects \d+ parameters|has no parameter|by position only|positional argument|keyword(-only)? argument"
+    r"|multiple values"
+)
 NOTHING = np.zeros(0, np.uint8)
 _take = tvm_ffi.convert(lambda _: None)
 
@@ -213,6 +217,7 @@ def fitting(call: Call, kernel: Kernel, values: dict[str, Any], before: np.ndarr
     for parameter in kernel.parameters:
         name, given = parameter.name, call.given[parameter.name]
         value = parameter.default.value if given is None and parameter.default else values[name]
+        value = bool(value) if isinstance(value, np.bool_) else value  # the call is made again with that
         try:
             arguments.append(oracle.argument(parameter.slot, given or Given(), value))
         except MisfitError as misfit:
