@@ -15,10 +15,6 @@ A `@cute.jit` function alone says not what it is to be compiled for. Declare tha
     import stubgen as sg
     sg.export(add, a=sg.tensor(cutlass.Float32, sg.dim("n")), stream=sg.env_stream())""",
     ),
-    "CS260": Entry(
-        "nothing is left to build for {archs}: {kernels} {are} for later architectures",
-        "build for a later one too: --arch {min_arch}; or lower min_arch in the declaration",
-    ),
     "CS202": Entry(
         "{path} does not exist{remark}",
         "name a kernel module or a folder of them",
@@ -350,5 +346,9 @@ The DSL looks the types of fields up where an annotation names the class.
     class Pair(NamedTuple):                             # right
         a: cute.Tensor
         b: cutlass.Float32""",
+    ),
+    "CS260": Entry(
+        "nothing is left to build for {archs}: {kernels} {are} for later architectures",
+        "build for a later one too: --arch {min_arch}; or lower min_arch in the declaration",
     ),
 }

@@ -29,6 +29,12 @@ defaults = st.builds(
     | st.lists(st.none() | st.booleans() | integers | finite, max_size=3).map(tuple),
 )
 
+
+def _tuple(items: tuple[model.Slot, ...], record: str | None) -> model.TupleSlot:
+    """Make the slot of a tuple, or of a record whose fields have names."""
+    return model.TupleSlot(items, record, tuple(f"field{n}" for n in range(len(items))) if record else ())
+
+
 leaves = st.one_of(
     st.builds(
         model.TensorSlot,
@@ -47,7 +53,7 @@ leaves = st.one_of(
 )
 slots = st.recursive(
     leaves,
-    lambda inner: st.builds(model.TupleSlot, st.lists(inner, max_size=3).map(tuple), st.none() | identifiers),
+    lambda inner: st.builds(_tuple, st.lists(inner, max_size=3).map(tuple), st.none() | identifiers),
     max_leaves=6,
 )
 choice_values = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | finite | texts

@@ -30,7 +30,7 @@ from stubgen.effects import Effects
 from stubgen.inputs import BuildInputs
 from stubgen.link import KernelIR
 from stubgen.model import Default, NoneSlot, Place, Record, ScalarSlot, Variant
-from stubgen.shards import Shard
+from stubgen.shards import Division, Shard
 from stubgen.signatures import Argument, AuthorParameter
 
 PLACE = Place("kernels/k.py", 3)
@@ -153,7 +153,7 @@ def run(
     *,
     watcher: Watcher | None = None,
     store: Cache | None = None,
-    shard: Shard | None = None,
+    division: Division | None = None,
     modules: Sequence[str] = ("k",),
 ) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
     found = tuple(
@@ -163,7 +163,7 @@ def run(
     targets = [Settings(str(project), arch, None, str(project)) for arch in archs]
     scratch = project / "scratch"
     return compile_modules(
-        inputs, targets, "ops", scratch, answers, watcher or Watcher(), store or NoCache(), shard
+        inputs, targets, "ops", scratch, answers, watcher or Watcher(), store or NoCache(), division
     )
 
 
@@ -501,17 +501,23 @@ def test_what_a_module_changes_and_imports_is_told_to_those_who_compile(project:
 # Shards and the cache
 
 
-def test_a_shard_compiles_every_nth_of_all_kernels_for_all_architectures(project: Path) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "shares"),
+    [({}, ["ac", "b"]), ({"a": 5.0, "b": 1.0, "c": 1.0}, ["a", "bc"]), ({"c": 2.0}, ["ac", "b"])],
+)
+def test_a_shard_compiles_its_kernels_for_all_architectures(
+    project: Path, seconds: dict[str, float], shares: list[str]
+) -> None:
     every = {
         arch: {"k": [declared("a", 0), declared("b", 1, 4)], "m": [declared("c", 0, 5)]}
         for arch in ("sm_80", "sm_90a")
     }
-    names = []
-    for number in (1, 2):
+    for number, share in enumerate(shares, 1):
         answers = Answers(every)
-        run(project, answers, shard=Shard(number, 2), modules=("k", "m"))
-        names.append([job.build_name.removeprefix("ops__") for job in answers.jobs])
-    assert names == [["a__sm_80", "c__sm_80", "b__sm_90a"], ["b__sm_80", "a__sm_90a", "c__sm_90a"]]
+        division = Division(Shard(number, len(shares)), seconds)
+        run(project, answers, division=division, modules=("k", "m"))
+        assert answers.names == [*share, *share]
+        assert division.taken == dict.fromkeys(share, 2.0), "a second for each architecture"
 
 
 def test_what_was_compiled_before_is_not_compiled_again(project: Path) -> None:

@@ -62,7 +62,11 @@ def shown(parameters: tuple[Parameter, ...]) -> str:
     """Show parameters as the keyword function has them, without types; Python itself reads the list."""
     items = python_types.keyword_items(parameters, python_types.first_by_keyword(parameters))
     slots = [parameter.slot for parameter in parameters]
-    names: dict[str, Any] = {s.record: tuple for s in slots if isinstance(s, TupleSlot) and s.record}
+    names: dict[str, Any] = {
+        s.record: lambda **fields: tuple(fields.values())
+        for s in slots
+        if isinstance(s, TupleSlot) and s.record
+    }
     exec(f"from __future__ import annotations\ndef f({', '.join(items)}): ...", names)
     signature = inspect.signature(names["f"])
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
