@@ -16,7 +16,7 @@ from ._runtime import native as _native
 from ._runtime import of_build as _of_build
 from ._types import Pointer, Tensor
 
-_of_build("1175ab48b1ef", __name__)
+_of_build("45ec83ae1e97", __name__)
 
 __all__ = [
     "host_add_constant",

@@ -12,7 +12,7 @@ from ._runtime import family as _family
 from ._runtime import of_build as _of_build
 from ._types import Tensor
 
-_of_build("1175ab48b1ef", __name__)
+_of_build("45ec83ae1e97", __name__)
 
 __all__ = [
     "softmax",

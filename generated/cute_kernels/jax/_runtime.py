@@ -6,23 +6,35 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
-from jax.core import Tracer
+import tvm_ffi
 
 try:
+    import jax
+    from jax import Array, numpy
+    from jax.core import Tracer
+    from jax.typing import DTypeLike
     from jax_tvm_ffi import register_ffi_target
 except ImportError as _error:
     raise ImportError(
-        f"cute_kernels.jax needs jax-tvm-ffi, which cannot be imported ({_error}): "
-        "pip install 'jax-tvm-ffi>=0.1.3,<0.2'"
+        f"cute_kernels.jax needs JAX and jax-tvm-ffi, one of which cannot be imported ({_error}): "
+        "pip install 'jax>=0.7.2' 'jax-tvm-ffi>=0.1.3,<0.2'"
     ) from _error
 
-from .._runtime import NAMESPACE, by_position, keywords, library, resolve
+from .._runtime import NAMESPACE, by_position, keywords, library, resolve, stated
+
+__all__ = ["Array", "DTypeLike", "function", "numpy", "shaped"]
+
+
+_TARGETS: set[str] = vars(jax).setdefault("_cute_stubgen_targets", set())
+"""Names that JAX knows already, for as long as the process runs."""
 
 
 def shaped(*shape_and_dtype: Any) -> Any:
@@ -60,16 +72,23 @@ def function(
         parameters = inspect.signature(prototype).parameters
         names = list(parameters)
         changed = [names.index(name) for name in changes]
-        is_array = ["Array" in parameter.annotation for parameter in parameters.values()]
+        is_array = [parameter.annotation.split()[0] == "Array" for parameter in parameters.values()]
 
         targets: dict[tuple[Any, ...], str] = {}
+        require = _Requirements(path)
+
+        def prepared(arguments: Sequence[Any]) -> list[Any]:
+            items = zip(names, is_array, arguments)
+            return [_array(path, n, a) if array else _constant(path, n, a) for n, array, a in items]
 
         def run(*arguments: Any) -> Any:
-            for name, array, value in zip(names, is_array, arguments):
-                if not array and isinstance(value, Tracer):
-                    raise TypeError(f"{path}: {name} is a part of what is compiled, and cannot be a traced value")
-            shapes = make(*arguments)
-            outputs = list(_as_tuple(shapes))
+            try:
+                outputs = list(_as_tuple(make(*arguments)))
+            except (AttributeError, IndexError):  # an input has no shape, or one of fewer dimensions
+                require([arguments[place] if 0 <= place < len(arguments) else ... for place in order])
+                raise
+            values = (*arguments, *outputs, None)
+            require([values[place] for place in order])
             outputs += [jax.ShapeDtypeStruct(arguments[i].shape, arguments[i].dtype) for i in changed]
             arrays = [i for i, a in enumerate(arguments) if is_array[i] and a is not None]
             numbers = {f"a{i}": _number(a) for i, a in enumerate(arguments) if not is_array[i] and _is_number(a)}
@@ -79,6 +98,8 @@ def function(
             ]
             passed = tuple(arrays), tuple(numbers), tuple(constants)
             if passed not in targets:
+                for i in arrays:
+                    _require_platform(path, names[i], arguments[i], platform)
                 targets[passed] = _register(path, order, platform, changed, *passed)
             made = jax.ffi.ffi_call(
                 targets[passed],
@@ -90,17 +111,20 @@ def function(
             )(*(arguments[i] for i in arrays), **numbers)
             return made[0] if len(made) == 1 else tuple(made)
 
-        def call(*arguments: Any) -> Any:
+        def call(*given: Any) -> Any:
+            arguments = prepared(given)
+            if gradients is None:
+                return run(*arguments)
             arrays = {name: i for i, name in enumerate(names) if is_array[i] and arguments[i] is not None}
             return _differentiable(run, names, arguments, arrays, gradients)
 
-        return keywords(call if gradients else run)(prototype)
+        return keywords(call)(prototype)
 
     return wrap
 
 
 def _differentiable(
-    run: Callable[..., Any], names: list[str], arguments: tuple[Any, ...], arrays: dict[str, int], gradients: Any
+    run: Callable[..., Any], names: list[str], arguments: list[Any], arrays: dict[str, int], gradients: Any
 ) -> Any:
     """Call a function, and tell JAX how it is differentiated."""
     outputs, differentiated, compute = gradients
@@ -160,27 +184,199 @@ def _register(
             places.append(first_number + numbers.index(f"a{place}"))
         else:
             places.append(None if place < 0 else constants[place])
-    arranged = library("cute_kernels__arranged")(resolve(path), *places)
+    arranged = library("cute_kernels___arranged")(resolve(path), *places)
     said = ".".join(str(constant) for constant in constants if constant is not None)
     shown = "_".join(map(str, arrays))
     name = f"{NAMESPACE}.{path}({shown};{'_'.join(numbers)};{said})"
-    register_ffi_target(
-        name,
-        arranged,
-        ["args", "rets", *(f"attrs.{number}" for number in numbers)],
-        platform=platform,
-        allow_cuda_graph=True,
-    )
+    while name in _TARGETS:  # by this module before it was loaded again
+        name += "'"
+    _TARGETS.add(name)
+    spec = ["args", "rets", *(f"attrs.{number}" for number in numbers)]
+    register_ffi_target(name, arranged, spec, platform=platform, allow_cuda_graph=True)
+    other = "cpu" if platform == "gpu" else "gpu"
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError(f"{path} is compiled for the {platform.upper()}, and is run on the {other.upper()}")
+
+    register_ffi_target(name, tvm_ffi.convert(refuse), spec, platform=other)
     return name
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, np.generic))
+    return isinstance(value, (bool, int, float))
 
 
 def _number(value: Any) -> Any:
     """Give a number the type that the compiled function reads it by."""
-    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool):
         return np.bool_(value)
     return np.int64(value) if isinstance(value, int) else np.float64(value)
+
+
+# -----------------------------------------------------------------------------------------------------------
+# What callers pass
+
+
+def _array(path: str, name: str, value: Any) -> Any:
+    """Return what JAX makes of an array, which may have another dtype then."""
+    if value is None or isinstance(value, Array):
+        return value
+    if not isinstance(value, (np.ndarray, np.generic, bool, int, float)):
+        raise TypeError(f"{path}: {name} is {type(value).__name__}, expected an array")
+    return numpy.asarray(value)
+
+
+def _require_platform(path: str, name: str, value: Any, platform: str) -> None:
+    """Refuse an array that lies elsewhere than the function runs; of a traced one nobody knows it yet."""
+    if not isinstance(value, Tracer) and any(device.platform != platform for device in value.devices()):
+        [where, *_] = {device.platform for device in value.devices()} - {platform}
+        raise ValueError(f"{path}: {name} is on the {where.upper()}, expected on the {platform.upper()}")
+
+
+def _constant(path: str, name: str, value: Any) -> Any:
+    """Return a number, a string or the like as Python has it: it becomes a part of what is compiled."""
+    if isinstance(value, Tracer):
+        raise TypeError(f"{path}: {name} is a part of what is compiled, and cannot be a traced value")
+    if isinstance(value, (np.generic, np.ndarray, Array)):
+        if value.ndim:
+            raise TypeError(f"{path}: {name} is an array of shape {value.shape}, expected one value")
+        value = np.asarray(value).item()
+        return value if _is_number(value) else float(value)
+    return value
+
+
+class _Requirements:
+    """What a function takes, compared while a program is traced: in its run, JAX would call it an internal error."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._accepted: set[Any] = set()
+
+    def __call__(self, values: Sequence[Any]) -> None:
+        """Refuse arguments of the compiled function that no variant of it takes."""
+        seen = tuple((v.shape, v.dtype) if _has_shape(v) else (type(v), v) for v in values)
+        if seen in self._accepted:
+            return
+        reasons = [_mismatch(slots, values) for slots in self._variants]
+        if None not in reasons:
+            raise TypeError(f"{self._path}{self._said(values, reasons)}")
+        self._accepted.add(seen)
+
+    def _said(self, values: Sequence[Any], reasons: list[tuple[int, str]]) -> str:
+        """Return what is wrong with the first argument after those that some variant takes."""
+        last = max(index for index, _ in reasons)
+        distinct = list(dict.fromkeys(reason for index, reason in reasons if index == last))
+        if len(distinct) > 1:
+            accepted = self._function["parameters"][last]["accepts"]
+            distinct = [f"is {_shown(values[last])}, expected {accepted}"]
+        wrong = f"{self._names[last]} {distinct[0]}"
+        if len(reasons) == 1:
+            return f": {wrong}"
+        shown = ", ".join(f"{name}: {_shown(value)}" for name, value in zip(self._names, values))
+        return f" has no variant for ({shown}): {wrong}"
+
+    @functools.cached_property
+    def _names(self) -> list[str]:
+        return [parameter["name"] for parameter in self._function["parameters"]]
+
+    @functools.cached_property
+    def _function(self) -> Any:
+        return stated(self._path.rpartition(".")[2])
+
+    @functools.cached_property
+    def _variants(self) -> list[list[Any]]:
+        """For each variant, what it takes for each parameter of the function."""
+        parameters = [parameter["slot"] for parameter in self._function["parameters"]]
+        if not self._function["variants"]:
+            return [parameters]
+        found: list[list[Any]] = []
+        for variant in self._function["variants"]:
+            own = stated(f"{self._function['name']}__{variant['key']}")["parameters"]
+            slots = {parameter["name"]: parameter["slot"] for parameter in own}
+            found.append(
+                [
+                    {"type": "constant", "value": variant["values"][slot["axis"]]}
+                    if slot["type"] == "choice"
+                    else slots[name]
+                    for name, slot in zip(self._names, parameters)
+                ]
+            )
+        return found
+
+
+def _has_shape(value: Any) -> bool:
+    return hasattr(value, "shape")
+
+
+def _shown(value: Any) -> str:
+    return f"{value.dtype}{list(value.shape)}" if _has_shape(value) else repr(value)
+
+
+def _mismatch(slots: Sequence[Any], values: Sequence[Any]) -> tuple[int, str] | None:
+    """Return the first argument that a variant does not take, and why; sizes of one name have to be equal."""
+    sizes: dict[str, int] = {}
+    for index, (slot, value) in enumerate(zip(slots, values)):
+        reason = _unlike(slot, value, sizes)
+        if reason:
+            return index, reason
+    return None
+
+
+def _unlike(slot: Any, value: Any, sizes: dict[str, int]) -> str | None:
+    kind = slot["type"]
+    if value is ...:  # an output that is not known yet
+        return None
+    if kind == "none":
+        return None if value is None else f"is {_shown(value)}, expected None"
+    if kind == "constant":
+        expected = slot["value"]
+        same = value == expected and isinstance(value, bool) == isinstance(expected, bool)
+        return None if same else f"is {_shown(value)}, expected {expected!r}"
+    if kind == "scalar":
+        return _unlike_scalar(slot["dtype"], value)
+    if not _has_shape(value):
+        return f"is {_shown(value)}, expected an array"
+    dtype, shape = slot["dtype"], slot["shape"]
+    if re.search(r"x\d+$", dtype):  # several elements in one: JAX counts otherwise
+        return None
+    if str(value.dtype) != dtype:
+        return f"is {_shown(value)}, expected {dtype}"
+    if len(shape) != len(value.shape) or not all(_fits(e, s, sizes) for e, s in zip(shape, value.shape)):
+        sized = ", ".join(str(extent if isinstance(extent, int) else _size(extent, sizes)) for extent in shape)
+        return f"is {_shown(value)}, expected shape ({sized}{',' if len(shape) == 1 else ''})"
+    strides = slot["strides"]
+    if strides is not None and math.prod(value.shape):
+        steps = [math.prod(value.shape[index + 1 :]) for index in range(len(value.shape))]
+        if not all(n == 1 or _fits(e, s, sizes) for e, s, n in zip(strides, steps, value.shape)):
+            return f"is {_shown(value)}, row-major, expected other strides"
+    return None
+
+
+def _fits(extent: Any, size: int, sizes: dict[str, int]) -> bool:
+    if isinstance(extent, int):
+        return size == extent
+    return (
+        sizes.setdefault(extent["name"], size) == size
+        and size % extent["divisible_by"] == 0
+        and size < 2 ** (extent["bits"] - 1)
+    )
+
+
+def _size(extent: Any, sizes: dict[str, int]) -> str:
+    """Return the name of a size, and its value or what it is a multiple of."""
+    name, step = extent["name"], extent["divisible_by"]
+    multiple = f", a multiple of {step}" if step > 1 else ""
+    return f"{name}{f' = {sizes[name]}' if name in sizes else ''}{multiple}"
+
+
+def _unlike_scalar(dtype: str, value: Any) -> str | None:
+    types = (bool, int) if dtype == "bool" or "int" in dtype else (bool, int, float)
+    if not isinstance(value, types):
+        return f"is {_shown(value)}, expected {dtype}"
+    digits = re.search(r"\d+$", dtype)
+    if "int" in dtype and digits:
+        bits, is_signed = int(digits[0]), not dtype.startswith("u")
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
+        if not low <= value < high:
+            return f"is {value}, out of the range of {dtype}"
+    return None

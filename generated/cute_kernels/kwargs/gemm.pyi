@@ -21,9 +21,9 @@ def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal["none", "relu", "g
     ----------
     a : float16 | bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned
         Left operand.
-    b : float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s1), CUDA, 16-byte aligned
+    b : float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s2), CUDA, 16-byte aligned
         Right operand, transposed: row j holds what column j of the product is made with.
-    c : float16 | float32 | bfloat16, shape (m, n), strides (s2, 1), CUDA
+    c : float16 | float32 | bfloat16, shape (m, n), strides (s3, 1), CUDA
         Output.
     activation : "none", "relu" or "gelu"
         What is applied to every element: "none", "relu", or "gelu" in its tanh approximation.
@@ -49,7 +49,7 @@ def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal["none", "relu", "g
     bfloat16_float32_relu_k   bfloat16  float32   relu        k
     bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 
-    Sizes: k, s0 and s1 are multiples of 8; n and s2 are multiples of 8 in some variants.
+    Sizes: k, s0, s1 and s2 are multiples of 8; n and s3 are multiples of 8 in some variants.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/gemm.py

@@ -25,7 +25,7 @@ transpose          shape is a shape
 from .._runtime import of_build as _of_build
 from ._runtime import function as _function
 
-_of_build("1175ab48b1ef", __name__)
+_of_build("45ec83ae1e97", __name__)
 
 __all__ = [
     "attention",

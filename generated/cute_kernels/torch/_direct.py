@@ -207,7 +207,7 @@ def _callable(name: str, function: int) -> type:
 
 def _in_library() -> tuple[type, Callable[..., bool], Callable[..., bool]]:
     facts = _facts()
-    make = library("cute_kernels__traceable")
+    make = library("cute_kernels___traceable")
     names = ("DirectCall", "IsDirect", "HaveMemory")
     call, direct, memory = (
         _callable(name, make(ctypes.addressof(facts), index)) for index, name in enumerate(names)

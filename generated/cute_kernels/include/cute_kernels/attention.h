@@ -21,7 +21,7 @@
 
 #include <cute_kernels/runtime.h>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 

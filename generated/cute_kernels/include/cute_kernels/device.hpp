@@ -15,7 +15,7 @@
 
 #include <cute_kernels/runtime.hpp>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 
@@ -25,7 +25,7 @@ int __tvm_ffi_cute_kernels__built_for(void*, const TVMFFIAny*, std::int32_t, TVM
 
 namespace cute_kernels {
 // So that the linker does not take the functions of another build's headers for these.
-inline namespace build_1175ab48b1ef {
+inline namespace build_45ec83ae1e97 {
 
 /// Write the compute capability that the running build was made for, as ten times major plus minor.
 ///
@@ -39,5 +39,5 @@ inline void built_for(const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(cute_kernels__self, __tvm_ffi_cute_kernels__built_for, out);
 }
 
-}  // namespace build_1175ab48b1ef
+}  // namespace build_45ec83ae1e97
 }  // namespace cute_kernels

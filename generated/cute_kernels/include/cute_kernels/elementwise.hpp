@@ -15,7 +15,7 @@
 
 #include <cute_kernels/runtime.hpp>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 
@@ -28,7 +28,7 @@ int __tvm_ffi_cute_kernels__scale(void*, const TVMFFIAny*, std::int32_t, TVMFFIA
 
 namespace cute_kernels {
 // So that the linker does not take the functions of another build's headers for these.
-inline namespace build_1175ab48b1ef {
+inline namespace build_45ec83ae1e97 {
 
 /// b = a + 1, elementwise.
 ///
@@ -92,5 +92,5 @@ inline void scale(const tvm::ffi::TensorView& x, float factor, void* stream) {
       cute_kernels__self, __tvm_ffi_cute_kernels__scale, x, factor, stream);
 }
 
-}  // namespace build_1175ab48b1ef
+}  // namespace build_45ec83ae1e97
 }  // namespace cute_kernels

@@ -17,7 +17,7 @@
 
 #include <cute_kernels/runtime.h>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 
@@ -69,10 +69,10 @@ int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
 ///
 /// @param a          float16 | bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left
 ///                   operand.
-/// @param b          float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s1), CUDA, 16-byte
+/// @param b          float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s2), CUDA, 16-byte
 ///                   aligned. Right operand, transposed: row j holds what column j of the product
 ///                   is made with.
-/// @param c          float16 | float32 | bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+/// @param c          float16 | float32 | bfloat16, shape (m, n), strides (s3, 1), CUDA. Output.
 /// @param activation "none", "relu" or "gelu". What is applied to every element: "none", "relu", or
 ///                   "gelu" in its tanh approximation.
 ///
@@ -99,7 +99,7 @@ int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
 /// bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 /// @endverbatim
 ///
-/// Sizes: k, s0 and s1 are multiples of 8; n and s2 are multiples of 8 in some variants.
+/// Sizes: k, s0, s1 and s2 are multiples of 8; n and s3 are multiples of 8 in some variants.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py

@@ -20,7 +20,7 @@
 
 #include <cute_kernels/runtime.hpp>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 
@@ -72,7 +72,7 @@ int __tvm_ffi_cute_kernels__gemm___gelu(
 
 namespace cute_kernels {
 // So that the linker does not take the functions of another build's headers for these.
-inline namespace build_1175ab48b1ef {
+inline namespace build_45ec83ae1e97 {
 
 /// What `activation` of gemm may be.
 enum class GemmActivation { none, relu, gelu };
@@ -92,10 +92,10 @@ inline tvm::ffi::AnyView passed(GemmActivation given) {
 ///
 /// @param a          float16 | bfloat16, shape (m, k), strides (s0, 1), CUDA, 16-byte aligned. Left
 ///                   operand.
-/// @param b          float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s1), CUDA, 16-byte
+/// @param b          float16 | bfloat16, shape (n, k), strides (s1, 1) | (1, s2), CUDA, 16-byte
 ///                   aligned. Right operand, transposed: row j holds what column j of the product
 ///                   is made with.
-/// @param c          float16 | float32 | bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
+/// @param c          float16 | float32 | bfloat16, shape (m, n), strides (s3, 1), CUDA. Output.
 /// @param activation "none", "relu" or "gelu". What is applied to every element: "none", "relu", or
 ///                   "gelu" in its tanh approximation.
 ///
@@ -122,7 +122,7 @@ inline tvm::ffi::AnyView passed(GemmActivation given) {
 /// bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 /// @endverbatim
 ///
-/// Sizes: k, s0 and s1 are multiples of 8; n and s2 are multiples of 8 in some variants.
+/// Sizes: k, s0, s1 and s2 are multiples of 8; n and s3 are multiples of 8 in some variants.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
@@ -357,5 +357,5 @@ inline void bfloat16_float32_gelu_k(
 
 }  // namespace gemm_variants
 
-}  // namespace build_1175ab48b1ef
+}  // namespace build_45ec83ae1e97
 }  // namespace cute_kernels

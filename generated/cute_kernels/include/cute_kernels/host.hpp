@@ -23,7 +23,7 @@
 
 #include <cute_kernels/runtime.hpp>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 
@@ -102,7 +102,7 @@ int __tvm_ffi_cute_kernels__host_activate___cube(
 
 namespace cute_kernels {
 // So that the linker does not take the functions of another build's headers for these.
-inline namespace build_1175ab48b1ef {
+inline namespace build_45ec83ae1e97 {
 
 /// Arguments of `host_affine`.
 struct HostAffine {
@@ -705,5 +705,5 @@ inline void cube_3(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& ou
 
 }  // namespace host_activate_variants
 
-}  // namespace build_1175ab48b1ef
+}  // namespace build_45ec83ae1e97
 }  // namespace cute_kernels

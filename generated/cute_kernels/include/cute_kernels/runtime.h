@@ -22,7 +22,7 @@ int __tvm_ffi_cute_kernels__register_functions(void*, const TVMFFIAny*, int32_t,
 
 /// Programs that call functions refer to it, and only the library of the build that these headers are of defines it: with
 /// another they cannot be linked or started. Install the package again, headers and library, and compile the program.
-extern const char cute_kernels__headers_of_build_1175ab48b1ef[];
+extern const char cute_kernels__headers_of_build_45ec83ae1e97[];
 
 /// Loads the library, for programs that are linked with libcute_kernels_load.a instead of it.
 ///
@@ -36,11 +36,11 @@ int cute_kernels_load_library(const char* path);
 #endif
 
 // Functions ignore their first argument; it is what refers to the build.
-#define cute_kernels__build 0x1175ab48b1ef
+#define cute_kernels__build 0x45ec83ae1e97
 #ifdef __cplusplus
-#define cute_kernels__self const_cast<char*>(cute_kernels__headers_of_build_1175ab48b1ef)
+#define cute_kernels__self const_cast<char*>(cute_kernels__headers_of_build_45ec83ae1e97)
 #else
-#define cute_kernels__self ((void*)cute_kernels__headers_of_build_1175ab48b1ef)
+#define cute_kernels__self ((void*)cute_kernels__headers_of_build_45ec83ae1e97)
 #endif
 
 /// Registers all functions with tvm-ffi, under their names behind "cute_kernels.", for who looks them up there.

@@ -19,7 +19,7 @@
 
 #include <cute_kernels/runtime.hpp>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 
@@ -54,7 +54,7 @@ int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192(
 
 namespace cute_kernels {
 // So that the linker does not take the functions of another build's headers for these.
-inline namespace build_1175ab48b1ef {
+inline namespace build_45ec83ae1e97 {
 
 /// out = exp(x) / sum(exp(x)) along each row.
 ///
@@ -235,5 +235,5 @@ inline void bfloat16_8192(
 
 }  // namespace softmax_backward_variants
 
-}  // namespace build_1175ab48b1ef
+}  // namespace build_45ec83ae1e97
 }  // namespace cute_kernels

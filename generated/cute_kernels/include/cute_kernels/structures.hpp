@@ -22,7 +22,7 @@
 
 #include <cute_kernels/runtime.hpp>
 
-#if cute_kernels__build != 0x1175ab48b1ef
+#if cute_kernels__build != 0x45ec83ae1e97
 #error "this header and cute_kernels/runtime.h are of different builds: install the package again"
 #endif
 
@@ -39,7 +39,7 @@ int __tvm_ffi_cute_kernels__double_add_given(void*, const TVMFFIAny*, std::int32
 
 namespace cute_kernels {
 // So that the linker does not take the functions of another build's headers for these.
-inline namespace build_1175ab48b1ef {
+inline namespace build_45ec83ae1e97 {
 
 /// An affine map and what it is applied to.
 struct Affine {
@@ -196,5 +196,5 @@ inline void double_add_given(
       cute_kernels__self, __tvm_ffi_cute_kernels__double_add_given, x, bias, out);
 }
 
-}  // namespace build_1175ab48b1ef
+}  // namespace build_45ec83ae1e97
 }  // namespace cute_kernels
