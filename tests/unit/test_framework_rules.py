@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from stubgen import dispatch, frameworks
@@ -53,8 +54,6 @@ def kernel(name: str, own: Effects | None = None, /, line: int = 1, **slots: Slo
 
 
 def family(name: str, rows: Sequence[dict[str, Slot]], own: Effects, **values: Any) -> list[Kernel]:
-    import msgspec
-
     made = []
     for index, slots in enumerate(rows):
         labels = {"kind": f"k{index}"}
@@ -444,3 +443,19 @@ def test_devices_and_tensors_of_a_function() -> None:
     unknown = kernel("one", x=TensorSlot("int8", (N,), None, None, None))
     assert functional.devices(unknown) == {"cuda"}
     assert isinstance(module(*family("fam", _rows(("int8", "int8")), effects("x"))).functions[0], Family)
+
+
+def test_a_dtype_is_chosen_beside_a_selector() -> None:
+    pairs = [("float16", "float16"), ("float16", "float32"), ("float32", "float32")]
+    rows = [{"x": tensor(x, N), "out": tensor(out, N)} for x, out in pairs for _ in range(2)]
+    kernels = [
+        msgspec.structs.replace(
+            variant("fam", slots, {"t": f"t{index // 2}", "mode": "ab"[index % 2]}),
+            effects=effects(returns="out"),
+        )
+        for index, slots in enumerate(rows)
+    ]
+    found = made(*kernels)
+    assert [p.name for p in found.parameters] == ["x", "mode"]
+    assert found.outputs == (Output("out", (Like("x", 0),), Like("x"), "out_dtype"),)
+    assert found.order == (0, 3, 1)

@@ -354,3 +354,12 @@ def test_a_library_without_families_and_device_code_needs_no_dispatcher() -> Non
         dispatcher.dispatcher(msgspec.structs.replace(empty, modules=(Module("m", "k.py", (host,)),))) == ""
     )
     assert dispatcher.dispatcher(library("", "")) != ""
+
+
+def test_only_packages_for_frameworks_name_themselves_to_them() -> None:
+    plain = library("", "")
+    framed = msgspec.structs.replace(plain, frameworks=("torch",))
+    runtimes = [render(own)["p/_runtime.py"] for own in (plain, framed)]
+    assert ["\nNAMESPACE = " in text for text in runtimes] == [False, True]
+    assert ["def library(" in text for text in runtimes] == [False, True]
+    assert all("tvm_ffi" in text for text in runtimes)
