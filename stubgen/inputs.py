@@ -7,8 +7,6 @@ this one account.
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -137,11 +135,6 @@ def of_packages(names: Sequence[str]) -> dict[str, str]:
         if (files := installed.changeable_files(name))
     }
     return {**{name: installed.identity(name) for name in required}, **contents}
-
-
-def search_path() -> tuple[str, ...]:
-    """Return what decides which packages Python finds."""
-    return (sys.prefix, sys.version, os.environ.get("PYTHONPATH", ""))
 
 
 def _roots(path: Path, project: Path) -> tuple[Path, Path]:

@@ -152,8 +152,3 @@ def _is_editable(origin: str | None) -> bool:
         return False
     stated: Any = json.loads(origin)
     return bool(stated.get("dir_info", {}).get("editable"))
-
-
-def is_standard(package: str) -> bool:
-    """Tell whether a package comes with Python."""
-    return package in sys.stdlib_module_names

@@ -23,7 +23,7 @@ A `@cute.jit` function alone says not what it is to be compiled for. Declare tha
     ),
     "CS203": Entry("{file} cannot be parsed: {reason}", "correct the syntax error"),
     "CS204": Entry(
-        "{module} raised {error} while it was imported{where}",
+        "{module} raised {error} while it was imported{remark}",
         "correct that; the traceback is in {log}",
         "Kernel modules are imported to find what they declare, with the project's folder on `sys.path`, "
         "the architecture set, and the device profile in place of a GPU; `python FILE` alone has neither.",

@@ -57,7 +57,7 @@ def import_problem(settings: Settings, module: ModuleJob, error: BaseException) 
         place=place,
         module=module.file,
         error=essence(error),
-        where=f", in {library}" if library else "",
+        remark=f", in {library}" if library else "",
         log=log,
     )
 

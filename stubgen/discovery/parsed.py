@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
+import hashlib
+import sys
 from pathlib import Path
 
 import msgspec
 
-from stubgen import folders, stamps
+from stubgen import folders, source_effects, stamps
 from stubgen.discovery import files
-from stubgen.discovery.outline import Outline, outline
+from stubgen.discovery.outline import Outline, joined, outline
 from stubgen.stamps import Stamp
 from stubgen.text import storable
 
-_FORMAT = 1
-"""Counts the changes to what is kept."""
+_RULES = (Path(__file__).parent, Path(source_effects.__file__))
+"""Code that decides what a text says."""
 
 
 class ParsedFile(msgspec.Struct, frozen=True, array_like=True):
@@ -30,7 +33,8 @@ class ParsedFile(msgspec.Struct, frozen=True, array_like=True):
 class _Kept(msgspec.Struct):
     """What lies on disk."""
 
-    format: int
+    rules: str
+    """By which the texts were understood; see :func:`_rules`."""
     stamps: dict[str, Stamp]
     """By absolute path."""
     texts: dict[str, ParsedFile]
@@ -49,7 +53,7 @@ class ParsedFiles:
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
-        self._kept = _read(file) if file else _Kept(_FORMAT, {}, {}, {})
+        self._kept = (_read(file) if file else None) or _Kept("", {}, {}, {})
         self._stamps: dict[Path, Stamp] = {}
         self._texts: dict[Path, ParsedFile] = {}
         self._outlines: dict[Path, Outline] = {}
@@ -111,7 +115,7 @@ class ParsedFiles:
             return
         texts = {self._stamps[path].sha256: parsed for path, parsed in self._texts.items()}
         outlines = {self._stamps[path].sha256: found for path, found in self._outlines.items()}
-        kept = _Kept(_FORMAT, {str(path): stamp for path, stamp in self._stamps.items()}, texts, outlines)
+        kept = _Kept(_rules(), {str(path): stamp for path, stamp in self._stamps.items()}, texts, outlines)
         if kept == self._kept:
             return
         if folders.is_writable(self._file.parent):
@@ -119,12 +123,19 @@ class ParsedFiles:
                 folders.replace_file(self._file, msgspec.msgpack.encode(kept), prefix="tmp")
 
 
-def _read(file: Path) -> _Kept:
+def _read(file: Path) -> _Kept | None:
     try:
         kept = msgspec.msgpack.decode(file.read_bytes(), type=_Kept)
     except (OSError, ValueError, msgspec.MsgspecError):
-        return _Kept(_FORMAT, {}, {}, {})
-    return kept if kept.format == _FORMAT else _Kept(_FORMAT, {}, {}, {})
+        return None
+    return kept if kept.rules == _rules() else None
+
+
+@functools.cache
+def _rules() -> str:
+    """Return a hash of this tool's code that understands texts, and of the Python that parses them."""
+    files = [path for place in _RULES for path in (sorted(place.glob("*.py")) if place.is_dir() else [place])]
+    return joined([sys.version, *(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)])
 
 
 def _parsed(text: str, shown: str) -> ParsedFile:

@@ -126,9 +126,9 @@ def _functionals(shown: Iterable[tuple[Module, Function]]) -> Iterable[tuple[Mod
 _TORCH = """\
 The functions of {package} as PyTorch operators, ``torch.ops.{package}.*``.
 
-Each is the native function still, at the cost of a native call, and an operator where a program is traced:
-under ``torch.compile`` and ``torch.export``, and with fake tensors. Those of ``{package}.torch.functional``
-make and return their outputs."""
+Each is the native function still, at the cost of a native call, and an operator where PyTorch has to see it:
+in programs that are traced, under modes, and with tensors that are not plain. Those of
+``{package}.torch.functional`` make and return their outputs."""
 
 _FUNCTIONAL = """\
 The functions of {package}, as PyTorch operators that make and return their outputs."""

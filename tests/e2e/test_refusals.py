@@ -128,6 +128,8 @@ def number(position, value):
     return told(calls.numbers, *fine[:position], value, *fine[position + 1 :])
 """
 
+ACUTES = ("(" + ('"' + "é" * 30 + '", ') * 99).encode()[:512].decode(errors="ignore")
+
 REFUSED = {
     # Numbers
     "number(0, 65520.0)": "ValueError: half is 65520.0, expected a number that float16 holds",
@@ -206,6 +208,13 @@ REFUSED = {
     ),
     # Shapes, pointers, None
     "told(calls.shaped, (4, 1, 2), 0, None, out)": "ValueError: shape is (4, 1, 2), expected 2 integers",
+    # What is long is not shown to its end, so that the rest is said.
+    "told(calls.shaped, (4,) * 9999, 0, None, out)": (
+        f"ValueError: shape is {('(' + '4, ' * 9999)[:512]}..., expected 2 integers"
+    ),
+    "told(calls.shaped, ('é' * 30,) * 9999, 0, None, out)": (
+        f"ValueError: shape is {ACUTES}..., expected 2 integers"
+    ),
     "told(calls.shaped, (5, 1), 0, None, out)": "ValueError: shape[0] is 5, expected 4; shape is (5, 1)",
     "told(calls.shaped, (4, 2**40), 0, None, out)": (
         "ValueError: shape[1] is 1099511627776, expected an int32, from -2147483648 to 2147483647; "

@@ -70,6 +70,16 @@ def of_framed(names: Any) -> list[str]:
     return [str(name) for name in names if "framed" in str(name)]
 
 
+def test_calls_take_and_refuse_what_those_of_the_plain_functions_do(native: ModuleType, x: Tensor) -> None:
+    with pytest.raises(TypeError, match=r"^axpby\(\) takes 'x' by position only$"):
+        native.axpby(2.0, x=x)
+    with pytest.raises(TypeError, match=r"^axpby\(\) has no parameter 'z'$"):
+        native.axpby(z=x)
+    out = torch.zeros(3, dtype=torch.float64)
+    native.fill(out, np.bool_(True), 2, 0.5)
+    assert out.tolist() == [1.0, 2.0, 0.5]
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Tracers and modes
 
