@@ -58,6 +58,7 @@ from stubgen.runtimes import find_runtimes
 from stubgen.scratch import scratch_folder, temporary_folder
 from stubgen.shards import Division, Merged, Over, Recording, Shard
 from stubgen.state import Summary
+from stubgen.text import is_storable
 from stubgen.toolchain import HostTarget, toolchain
 
 
@@ -118,8 +119,9 @@ def generate(
 
 def check(project: Path, settings: Config, *, jobs: int, progress: Progress) -> Result:
     """Do the work of :func:`generate`, but only compare; takes and raises the same."""
-    made = _build(project, settings, jobs, progress)
     output = project / settings.output
+    package.require_folder(output)
+    made = _build(project, settings, jobs, progress)
     changes = package.compare(output, settings.package, made.files)
     if not changes:
         _remember(project, settings, made)
@@ -356,7 +358,7 @@ def _log_folder(project: Path) -> Path:
     key = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
     logs = folders.own("logs")
     folder = logs / f"{project.name}-{key}" if logs is not None else None
-    if folder is None or not folders.is_writable(folder):
+    if folder is None or not is_storable(str(folder)) or not folders.is_writable(folder):
         return temporary_folder("cute-stubgen-logs-")
     _remove_old_logs(folder)
     return folder

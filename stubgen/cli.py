@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -141,12 +142,12 @@ def _refuse_part(root: Path, loaded: config.Config) -> None:
     if (root / whole.output, whole.package) != (root / loaded.output, loaded.package):
         return
     known = manifest.read(root / loaded.output / loaded.package / manifest.NAME)
-    given, all_given = ([(root / path).resolve() for path in c.kernels] for c in (loaded, whole))
+    given, all_given = ([Path(os.path.realpath(root / path)) for path in c.kernels] for c in (loaded, whole))
     files = [module.source for module in known.library.modules] if known else []
     left_out = [
         file
         for file in files
-        if (path := (root / file).resolve()).is_file()
+        if (path := Path(os.path.realpath(root / file))).is_file()
         and any(map(path.is_relative_to, all_given))
         and not any(map(path.is_relative_to, given))
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from stubgen.devices import builtin_profile
 from stubgen.diagnostics import Problem, StubgenError, arch_meant, did_you_mean, problem, raise_if_any
 from stubgen.model import DeviceProfile, Framework, Place
 from stubgen.spelling import VERSION
+from stubgen.text import is_storable, storable
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -122,7 +124,8 @@ def load(project: Path, **overrides: Any) -> Config:
     ------
     StubgenError
         CS101 if the file is no TOML, and for each key and value that is wrong in it; CS104 for the package;
-        CS108 for an output folder among the kernels, CS109 for one that is the project's own.
+        CS108 for an output folder among the kernels, CS109 for one that is the project's own, CS256 for
+        paths that are not UTF-8.
     """
     table: Any = _table(project / "pyproject.toml")
     given = {key: value for key, value in overrides.items() if value not in (None, ())}
@@ -133,26 +136,34 @@ def load(project: Path, **overrides: Any) -> Config:
     if reason:
         raise StubgenError(problem("CS104", package=config.package, reason=reason))
     raise_if_any(_problem(reason) for reason in _contradictions(config))
+    for path in (project, *(project / path for path in (config.output, *config.kernels))):
+        if not is_storable(str(path)):
+            raise StubgenError(problem("CS256", path=storable(str(path))))
     raise_if_any(_overlaps(project, config))
-    if (project / config.output).resolve() == project.resolve() and (project / "pyproject.toml").is_file():
+    if _real(project / config.output) == _real(project) and (project / "pyproject.toml").is_file():
         raise StubgenError(problem("CS109", output=config.output))
     return config
 
 
 def _overlaps(project: Path, config: Config) -> Iterator[Problem]:
     """Find kernels that the output would lie among, or take the place of."""
-    output = (project / config.output).resolve()
+    output = _real(project / config.output)
     for given in config.kernels:
-        kernels = (project / given).resolve()
+        kernels = _real(project / given)
         if kernels.is_relative_to(output / config.package):
             overlap = "would have its package in the place of"
-        elif kernels == project.resolve() != output:
+        elif kernels == _real(project) != output:
             continue  # a project without folders; what is generated declares nothing, so it is left alone
         elif kernels.is_dir() and output.is_relative_to(kernels):
             overlap = "is" if output == kernels else "lies in"
         else:
             continue
         yield problem("CS108", output=config.output, overlap=overlap, kernels=given)
+
+
+def _real(path: Path) -> Path:
+    """Follow links as far as they lead; ``Path.resolve`` raises where they lead to themselves."""
+    return Path(os.path.realpath(path))
 
 
 def _is_version(text: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stubgen.config import Config
 from stubgen.diagnostics import problem, raise_if_any
+from stubgen.text import is_storable, storable
 
 
 def data_files(project: Path, settings: Config) -> tuple[Path, ...]:
@@ -29,11 +30,13 @@ def data_files(project: Path, settings: Config) -> tuple[Path, ...]:
     Raises
     ------
     StubgenError
-        CS128 for each pattern that no file fits.
+        CS128 for each pattern that no file fits, CS256 for each file whose name is not UTF-8.
     """
     files = {pattern: _fitting(project, pattern) for pattern in settings.data}
-    raise_if_any(problem("CS128", pattern=pattern) for pattern, fitting in files.items() if not fitting)
-    return tuple(sorted({path for fitting in files.values() for path in fitting}))
+    raise_if_any(problem("CS128", pattern=pattern) for pattern, paths in files.items() if not paths)
+    fitting = sorted({path for paths in files.values() for path in paths})
+    raise_if_any(problem("CS256", path=storable(str(p))) for p in fitting if not is_storable(str(p)))
+    return tuple(fitting)
 
 
 def _fitting(project: Path, pattern: str) -> list[Path]:

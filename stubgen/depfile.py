@@ -69,7 +69,7 @@ def write_depfile(depfile: Path, files: Iterable[Path]) -> None:
     target = depfile.with_suffix("") if depfile.suffix == ".d" else depfile
     lines = [f"{_escaped(target)}:", *map(_escaped, files)]
     try:
-        depfile.write_text(" \\\n  ".join(lines) + "\n", encoding="utf-8")
+        depfile.write_text(" \\\n  ".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise StubgenError(problem("CS501", path=depfile, reason=error.strerror)) from None
 

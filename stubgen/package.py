@@ -57,6 +57,29 @@ def compare(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
     return Changes(tuple(added), tuple(changed), tuple(_stale(output, package, files)))
 
 
+def require_folder(output: Path) -> None:
+    """Find out whether a folder is there, or could be.
+
+    Raises
+    ------
+    StubgenError
+        CS501 if a file is in its place, or a link that leads nowhere.
+    """
+    with _reported(output):
+        existing = _existing(output)
+        if existing.is_symlink() and not existing.exists():
+            loops = os.path.realpath(existing) == os.path.abspath(existing)  # noqa: PTH100
+            where = "itself" if loops else f"{existing.readlink()}, which is not there"
+            raise OSError(errno.ENOENT, f"it is a link to {where}", str(existing))
+        if not existing.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(existing))
+
+
+def _existing(path: Path) -> Path:
+    """Return the innermost part of a path that is there, be it a link that leads nowhere."""
+    return next(part for part in (path, *path.parents) if os.path.lexists(part))
+
+
 def require_writable(output: Path) -> None:
     """Find out, without writing, whether an output folder could be written; later is after much work.
 
@@ -65,10 +88,9 @@ def require_writable(output: Path) -> None:
     StubgenError
         CS501 if it is certain that it could not.
     """
+    require_folder(output)
     with _reported(output):
-        existing = next(folder for folder in (output, *output.parents) if os.path.lexists(folder))
-        if not existing.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(existing))
+        existing = _existing(output)
         if not os.access(existing, os.W_OK | os.X_OK):
             read_only = os.statvfs(existing).f_flag & os.ST_RDONLY
             code = errno.EROFS if read_only else errno.EACCES
@@ -117,6 +139,10 @@ def _read(file: Path) -> bytes | None:
         return file.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link to itself
+            return None
+        raise
 
 
 def _stale(output: Path, package: str, files: Mapping[str, bytes]) -> list[str]:
@@ -274,7 +300,7 @@ def _locked(output: Path) -> AbstractContextManager[object]:
 
     It is this user's: what others have locked can often not even be opened.
     """
-    key = hashlib.sha256(os.fsencode(output.resolve())).hexdigest()[:16]
+    key = hashlib.sha256(os.fsencode(os.path.realpath(output))).hexdigest()[:16]
     reason = ""
     for folder in (folders.writable("locks"), Path(tempfile.gettempdir())):
         if folder is not None:

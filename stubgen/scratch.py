@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from stubgen.diagnostics import StubgenError, problem
+from stubgen.text import is_storable, storable
 
 _PREFIX = "cute-stubgen-run-"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
@@ -57,12 +58,21 @@ def temporary_folder(prefix: str) -> Path:
 
 
 def _temporary_files() -> str:
-    """Return the folder for temporary files; Python looks for one that can be written."""
+    """Return the folder for temporary files; Python looks for one that can be written.
+
+    Raises
+    ------
+    StubgenError
+        CS405 where there is none, CS256 where its name is not UTF-8.
+    """
     try:
-        return tempfile.gettempdir()
+        folder = tempfile.gettempdir()
     except FileNotFoundError as error:
         path = os.environ.get("TMPDIR", "/tmp")  # only named, not used
         raise StubgenError(problem("CS405", path=path, reason=error.strerror)) from None
+    if not is_storable(folder):  # the compiler's messages are read as text
+        raise StubgenError(problem("CS256", path=storable(folder)))
+    return folder
 
 
 def _remove_abandoned(parent: Path) -> None:

@@ -126,7 +126,7 @@ def parsed_file(project: Path) -> Path | None:
 def _write(output: Path, record: Record) -> None:
     folder, file = folders.writable("runs"), _file(output)
     if folder is not None and file is not None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, UnicodeEncodeError):  # a library may lie where no text leads
             folders.replace_file(file, msgspec.msgpack.encode(record), prefix="tmp")
 
 
@@ -170,7 +170,7 @@ def _surroundings(project: Path, settings: Config) -> str:
         [] if settings.archs else _gpus(),
         own,
     )
-    return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _gpus() -> list[str | None]:

@@ -347,6 +347,11 @@ The DSL looks the types of fields up where an annotation names the class.
         a: cute.Tensor
         b: cutlass.Float32""",
     ),
+    "CS256": Entry(
+        "the name of {path} is not UTF-8",
+        "rename it, or the folder on its way whose name is not",
+        "Generated files, records of runs and messages name files, and all of these are UTF-8.",
+    ),
     "CS260": Entry(
         "nothing is left to build for {archs}: {kernels} {are} for later architectures",
         "build for a later one too: --arch {min_arch}; or lower min_arch in the declaration",

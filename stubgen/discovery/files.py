@@ -14,7 +14,7 @@ from stubgen import stamps
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.model import Place
 from stubgen.stamps import Stamp
-from stubgen.text import storable
+from stubgen.text import is_storable, storable
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,17 @@ def candidates(paths: Sequence[Path], project: Path) -> tuple[tuple[Candidate, .
     -------
     tuple
         The candidates, in the order of ``paths`` and sorted within each folder; and what is wrong (CS202,
-        CS205).
+        CS205, CS256).
     """
     found: dict[Path, Candidate] = {}
     problems: list[Problem] = []
     for given in map(absolute, paths):
         try:
             for name, path in _reached_from(given, project):
-                found.setdefault(path.resolve(), Candidate(name, path, shown(path, project)))
+                if not is_storable(str(path)):
+                    raise StubgenError(problem("CS256", path=shown(path, project)))
+                real = Path(os.path.realpath(path))  # Path.resolve refuses links that lead to themselves
+                found.setdefault(real, Candidate(name, path, shown(path, project)))
         except StubgenError as error:
             problems += error.problems
     return tuple(found.values()), tuple(problems)

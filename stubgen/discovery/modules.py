@@ -83,7 +83,7 @@ def kernel_modules(
     ------
     StubgenError
         With all that is wrong: a path that does not exist (CS202), a file that cannot be parsed (CS203) or
-        read (CS205).
+        read (CS205), or whose name is not UTF-8 (CS256).
     """
     project = files.absolute(project)
     candidates, problems = files.candidates(paths, project)

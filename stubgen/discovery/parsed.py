@@ -119,7 +119,7 @@ class ParsedFiles:
         if kept == self._kept:
             return
         if folders.is_writable(self._file.parent):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, UnicodeEncodeError):  # a library may lie where no text leads
                 folders.replace_file(self._file, msgspec.msgpack.encode(kept), prefix="tmp")
 
 
