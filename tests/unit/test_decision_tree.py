@@ -249,6 +249,11 @@ X = "&args[2]"
             [f"(is_float({X}, -1.0) || is_float({X}, HUGE_VAL))"],
         ),
         (
+            Feature(HERE, "float"),
+            Values(frozenset({8.5, 0.25, -3.0, 64.125, 1e9})),
+            ["(" + " || ".join(f"is_float({X}, {v})" for v in (-3.0, 0.25, 8.5, 64.125, 1e9)) + ")"],
+        ),
+        (
             Feature(HERE, "kind"),
             Values(frozenset({"none", "tensor"})),
             [

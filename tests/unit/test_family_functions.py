@@ -340,6 +340,11 @@ def test_where_variants_overlap_is_told() -> None:
         "the address of x may be a multiple of 16 or a multiple of 8; "
         "x.shape[0] may be any integer in 32 bits or a multiple of 4 in 32 bits"
     )
+    many = [tensor("int8", *(Symbol(e, divisible_by=by) for e in "abcde"), strides=(1,) * 5) for by in (4, 6)]
+    assert pair(*many) == "; ".join(
+        f"x.shape[{index}] may be a multiple of 4 in 32 bits or a multiple of 6 in 32 bits"
+        for index in range(5)
+    )
     first = tensor("int8", "a", "a", "b", strides=(Symbol("a"), Symbol("b"), 1))
     second = tensor("int8", "a", "b", "b", strides=(Symbol("a"), Symbol("c"), 1))
     assert pair(first, second) == (
@@ -405,6 +410,14 @@ def test_sizes_that_all_want_to_be_the_same_are_not_tested() -> None:
     first, second, third = (Feature(X, "extent", index) for index in range(3))
     root = decided(*of([flat, square]))
     assert root == Leaf((Candidate(1, (), ((first, second, third),)), Candidate(0, (), ((first, second),))))
+
+
+def test_sizes_that_have_to_be_the_same_are_tested_in_order() -> None:
+    pairs = tensor("int8", *"aabbccddee", strides=(1,) * 10)
+    free = tensor("int8", *"abcdefghij", strides=(1,) * 10)
+    extents = [Feature(X, "extent", index) for index in range(10)]
+    groups = tuple(zip(extents[::2], extents[1::2], strict=True))
+    assert decided(*of([free, pairs])) == Leaf((Candidate(1, (), groups), Candidate(0)))
 
 
 def test_floats_are_not_switched_on() -> None:
