@@ -22,7 +22,6 @@ def dispatcher(library: Library) -> str:
     arch_sets = list(dict.fromkeys(kernel.archs for kernel in with_code))
     return fill(
         "dispatcher.c.j2",
-        package=package,
         arch_sets=[[archs.parse(name) for name in names] for names in arch_sets],
         kernels=[_kernel(kernel, package, arch_sets.index(kernel.archs)) for kernel in with_code],
         host_functions=[

@@ -67,6 +67,6 @@ class Recorder:
         self._folder.joinpath(TIMES).write_text(json.dumps(record))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Begin, before the first test module is imported."""
-    config.pluginmanager.register(Recorder(Path(os.environ["STUBGEN_RECORD"])), "stubgen-recorder")
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Begin, before the first ``conftest.py`` is imported."""
+    pluginmanager.register(Recorder(Path(os.environ["STUBGEN_RECORD"])), "stubgen-recorder")

@@ -69,9 +69,6 @@ def kernel(
     for parameter, taken in parameters.items():
         slot, default, kind = taken if isinstance(taken, tuple) else take(taken)
         made.append(Parameter(parameter, slot, kind, default))
-    for position, parameter in enumerate(made):
-        if parameter.kind != "keyword_only":
-            assert not any(p.default for p in made[:position]) or parameter.default, "as Python demands"
     place = Place(f"kernels/{module.replace('.', '/')}.py", line)
     return Kernel(name, module, tuple(made), abi="", place=place, **details)  # type: ignore[arg-type]
 
@@ -166,6 +163,8 @@ TUPLES = kernel(
         "plain": TupleSlot((F32, TupleSlot((NONE, ScalarSlot("int32"))), TupleSlot(()), ShapeSlot((2, N)))),
         "empty": TupleSlot(()),
         "numbers": take(TupleSlot((ScalarSlot("int32"), F32)), (1, 0.5)),
+        "mixed": TupleSlot((F32, F32, F32), "Mixed", ("x", "y", "z")),
+        "keyword": take(TupleSlot((F32,), "Keyword", ("x",)), (2.0,)),
     },
     archs=("sm_90a",),
     options="--opt-level 2",
@@ -210,6 +209,12 @@ SLOTS = Module(
             ),
         ),
         Record("Hidden", "dataclass", (Field("low"), Field("none"))),
+        Record(
+            "Mixed",
+            "dataclass",
+            (Field("x"), Field("y", Default(2.0), kw_only=True), Field("z", kw_only=True)),
+        ),
+        Record("Keyword", "dataclass", (Field("x", Default(1.0), kw_only=True),)),
     ),
     doc="Every kind of argument.\n\nAnd more.",
 )
@@ -305,6 +310,12 @@ FLOATS = variants(
     35,
     [({"rate": rate}, {"x": HOST}) for rate in ("a", "b")],
     values={"rate": {"a": 0.25, "b": 2.0}},
+)
+RATES = variants(
+    "rates",
+    36,
+    [({"rate": rate, "tile": tile}, {"x": HOST}) for rate in ("a", "b") for tile in ("64", "128")],
+    values={"rate": {"a": 0.25, "b": 2.0}, "tile": {"64": 64, "128": 128}},
 )
 TOGETHER = variants(
     "together",
@@ -417,9 +428,25 @@ NORM_VARIANT = variants(
     "norm_variants2", 110, [({"dtype": dtype}, {"x": tensor(dtype, N)}) for dtype in ("int8", "int16")]
 )
 
+KEYWORDED = variants(
+    "keyworded",
+    120,
+    [
+        (
+            {"given": given},
+            {
+                "s": take(F32, 1.0),
+                "y": take(slot) if given == "yes" else take(slot, None),
+                "z": take(slot, None),
+            },
+        )
+        for given, slot in (("no", NONE), ("yes", HOST))
+    ],
+)
+
 _FAMILIES = [
-    *(NORM, CHOSEN, MIXED, FLOATS, TOGETHER, ANYTHING, NUMBERS, OPTIONAL_NUMBER, OPTIONAL_POINTER),
-    *(TUPLE_ITEMS, LAYOUTS, BUILDS, RECORDS, PARTLY, NORM_VARIANT),
+    *(NORM, CHOSEN, MIXED, FLOATS, RATES, TOGETHER, ANYTHING, NUMBERS, OPTIONAL_NUMBER, OPTIONAL_POINTER),
+    *(TUPLE_ITEMS, LAYOUTS, BUILDS, RECORDS, PARTLY, NORM_VARIANT, KEYWORDED),
 ]
 _KERNELS = tuple(itertools.chain.from_iterable(_FAMILIES))
 FAMILIES = Module(

@@ -31,6 +31,10 @@ def test_runs_on(arch: str, runs_on: tuple[int, ...], not_on: tuple[int, ...]) -
     assert [device for device in (*runs_on, *not_on) if parsed.runs_on(device)] == list(runs_on)
 
 
+def test_the_gpus_that_there_are() -> None:
+    assert archs.DEVICES == (75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)
+
+
 @pytest.mark.parametrize("name", ["", "90a", "sm_", "sm_90b", "sm_90aa", "SM_90", "sm_90a ", "compute_90"])
 def test_what_is_no_architecture(name: str) -> None:
     with pytest.raises(ValueError, match="is no GPU architecture"):

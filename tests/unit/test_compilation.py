@@ -578,3 +578,13 @@ def test_a_run_that_is_interrupted_keeps_what_it_compiled(project: Path) -> None
     answers = Answers(two)
     run(project, answers, ["sm_80"], store=store)
     assert (answers.expanded, answers.names) == ([], ["two"])
+
+
+def test_only_modules_that_export_something_need_a_name_of_their_own(project: Path) -> None:
+    names = ("k", "torch", "config")
+    for name in names:
+        (project / "kernels" / f"{name}.py").write_text("import stubgen as sg\n")
+    every = {"sm_80": {"k": [declared("one")], "torch": [], "config": [declared("two", 0, 4)]}}
+    with pytest.raises(StubgenError) as caught:
+        run(project, Answers(every), ["sm_80"], modules=names)
+    assert [(p.code, str(p.place)) for p in caught.value.problems] == [("CS208", "kernels/config.py:1")]

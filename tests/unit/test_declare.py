@@ -301,3 +301,16 @@ def test_helpers_record_without_looking() -> None:
     assert (sg.stream(), sg.env_stream()) != (StreamArg(False), StreamArg(True)), "compared by identity"
     assert (sg.stream().env, sg.env_stream().env) == (False, True)
     assert sg.pointer(int).device == "cuda"
+
+
+def test_a_family_returns_what_it_makes_and_exports_nothing() -> None:
+    @sg.family(x=[1])
+    def member(x: int) -> Any:
+        sg.export(print, x)
+
+    [declaration] = declared()
+    with pytest.raises(
+        DeclarationError,
+        match=r"^its function calls stubgen\.export, which returns nothing; return stubgen\.kernel\(\.",
+    ):
+        declaration.build()

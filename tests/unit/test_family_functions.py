@@ -340,6 +340,13 @@ def test_where_variants_overlap_is_told() -> None:
         "the address of x may be a multiple of 16 or a multiple of 8; "
         "x.shape[0] may be any integer in 32 bits or a multiple of 4 in 32 bits"
     )
+    constants = [
+        TupleSlot((slot, ScalarSlot("int64", by))) for slot, by in ((ConstantSlot(0.5), 4), (NUMBER, 6))
+    ]
+    assert pair(*constants) == (
+        "x[0] may be 0.5 or anything; x[0] may be float or bool or float or int; "
+        "x[1] may be a multiple of 4 or a multiple of 6"
+    )
     many = [tensor("int8", *(Symbol(e, divisible_by=by) for e in "abcde"), strides=(1,) * 5) for by in (4, 6)]
     assert pair(*many) == "; ".join(
         f"x.shape[{index}] may be a multiple of 4 in 32 bits or a multiple of 6 in 32 bits"

@@ -206,6 +206,7 @@ def test_names_that_are_valid_in_c_stay_as_they_are(written: list[str]) -> None:
         ),
         (TensorSlot("float32", (4,), (2,), 4, "cpu"), "float32, shape (4,), strides (2,), CPU"),
         (TensorSlot("bool", ()), "bool, shape (), CUDA"),
+        (TensorSlot("int8", (4,), device=None), "int8, shape (4,), device and strides unknown"),
         (NoneSlot(), "None"),
         (ScalarSlot("int32"), "int32"),
         (ShapeSlot((4, Symbol("n"))), "integers (4, n)"),
