@@ -135,6 +135,7 @@ ADDRESSES = kernel(
         "plain": PointerSlot(),
         "typed": PointerSlot("float32", 16, "cuda"),
         "near": take(PointerSlot("int32", 1, "cpu"), None),
+        "somewhere": take(PointerSlot("int64"), None),
         "stream": take(StreamSlot(), None),
         "shape": take(ShapeSlot((4, N)), (4, 8)),
         "one": take(ShapeSlot((WIDE,)), (12,)),
@@ -536,6 +537,7 @@ def _rows(dtype: str) -> Slot:
 
 
 STATISTICS = tensor("float32", ROWS, device="cuda")
+HALVES = tensor("int32", ROWS, device="cuda")
 PURE += _in_pure(
     variants(
         "cast",
@@ -548,6 +550,21 @@ PURE += _in_pure(
                 ("float32", "float32", "yes", tensor("float32", 64, device="cuda")),
                 ("float32", "float16", "yes", tensor("float32", 64, device="cuda")),
             )
+        ],
+        archs=[ARCHS],
+        effects=_effects(returns="out"),
+    )
+)
+PURE += _in_pure(
+    variants(
+        "cast_of_host",
+        25,
+        [
+            (
+                {"from": of, "to": to},
+                {"x": tensor(of, ROWS), "y": HALVES, "out": tensor(to, ROWS, device="cuda")},
+            )
+            for of, to in (("float16", "float16"), ("float16", "float32"), ("float32", "float32"))
         ],
         archs=[ARCHS],
         effects=_effects(returns="out"),

@@ -123,7 +123,10 @@ def test_what_a_slot_is_called_in_a_manifest(slot: msgspec.Struct, name: str) ->
     assert msgspec.to_builtins(slot)["type"] == name
 
 
-@pytest.mark.parametrize("cls", [model.Symbol, model.Kernel, model.Library, model.TensorSlot, model.Effects])
+CLASSES = [*model._Data.__subclasses__(), Effects]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
 def test_models_know_no_other_fields_and_do_not_change(cls: type) -> None:
     assert cls.__struct_config__.frozen  # type: ignore[attr-defined]
     assert cls.__struct_config__.forbid_unknown_fields  # type: ignore[attr-defined]
