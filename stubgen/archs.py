@@ -64,15 +64,16 @@ def parse(name: str) -> Arch:
 def meant_by(name: str, known: Iterable[str]) -> str | None:
     """Return the architecture that was meant by a name that is none, or that of a compute capability.
 
-    >>> meant_by("sm90a", ["sm_90", "sm_90a"]), meant_by("8.0", ["sm_80"]), meant_by("sm_75", ["sm_80"])
+    >>> meant_by("sm90a", ["sm_90", "sm_90a"]), meant_by("8.O", ["sm_80"]), meant_by("sm_75", ["sm_80"])
     ('sm_90a', 'sm_80', None)
     """
     spelled = re.fullmatch(
-        r"(?:sm|compute|cc|cuda|arch)?(\d{2,3})([a-z]?)", re.sub(r"\W|_", "", name.lower())
+        r"(?:sm|compute|cc|cuda|arch)?([\do]{2,3})([a-z]?)", re.sub(r"\W|_", "", name.lower())
     )
     if spelled is None:
         return None
-    same = [arch for arch in known if parse(arch).number == Arch(int(spelled[1])).number]
+    number = int(spelled[1].replace("o", "0"))  # a letter for a digit
+    same = [arch for arch in known if parse(arch).number == number]
     return next((arch for arch in same if parse(arch).suffix == spelled[2]), same[0] if same else None)
 
 

@@ -26,6 +26,7 @@ from stubgen.model import (
     TupleSlot,
 )
 from stubgen.render.layout import wrapped
+from stubgen.render.python_types import quoted
 
 _NUMBERED = re.compile(r"s\d+$")
 _BITS = {"bool": 8, "bfloat16": 16}
@@ -194,7 +195,7 @@ def describe(slot: Slot) -> str:
 
 
 def _choice(value: ChoiceValue) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _enumerated(items: Sequence[str], word: str) -> str:

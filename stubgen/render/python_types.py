@@ -120,10 +120,10 @@ def _literal(value: object) -> str:
         return f"({inner},)" if len(items) == 1 else f"({inner})"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
-    return _quoted(value) if isinstance(value, str) else repr(value)
+    return quoted(value) if isinstance(value, str) else repr(value)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Put text in double quotes, as the rest of the file has them, where that takes no backslashes."""
     written = repr(text)
     return f'"{text}"' if written == f"'{text}'" and '"' not in text else written

@@ -485,14 +485,21 @@ def test_nothing_to_generate_is_an_error(project: Project, text: str | None, cod
 
 
 def test_an_unknown_architecture_is_found_before_compiling(project: Project) -> None:
-    project.write("pyproject.toml", "[tool.cute-stubgen.devices.sm_8O]\nsm-count = 3\n")
-    found = project.fails("generate", "--arch", "sm_91z")
+    project.write("pyproject.toml", "[tool.cute-stubgen.devices.sm_81]\nsm-count = 3\n")
+    found = project.fails("generate", "--arch", "sm_9Oz")
     assert {p.code for p in found} == {"CS103"}
     assert [p.message.partition(";")[0] for p in found] == [
-        "unknown GPU architecture 'sm_91z' (did you mean sm_90?)",
-        "unknown GPU architecture 'sm_8O' (did you mean sm_89?)",
+        "unknown GPU architecture 'sm_9Oz' (did you mean sm_90?)",
+        "unknown GPU architecture 'sm_81'",
     ]
     assert "sm_90a" in found[0].message.partition(";")[2], "all known ones are listed"
+
+
+def test_a_device_whose_name_is_no_architecture_is_found_without_the_compiler(project: Project) -> None:
+    project.write("pyproject.toml", "[tool.cute-stubgen.devices.sm_8O]\nsm-count = 3\n")
+    found = the_only(project.fails("generate", "--arch", "sm_91z"))
+    assert found.code == "CS101"
+    assert "devices.sm_8O is no GPU architecture (did you mean sm_80?); one is written like" in found.message
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,13 @@ def leave_a_thread_and_fail_to_answer() -> Any:
     os.closerange(3, 256)
 
 
+def stop_server(note: str) -> int:
+    """Stop the process that this one was forked from."""
+    Path(note).write_text(str(os.getppid()))
+    os.kill(os.getppid(), signal.SIGSTOP)
+    return os.getppid()
+
+
 def interrupt(kind: type[BaseException]) -> None:
     raise kind
 
@@ -195,8 +202,9 @@ def test_errors_come_back(processes: Processes) -> None:
     assert "in fail" in str(caught.value.__cause__)
 
 
-def test_whatever_a_task_does_to_its_pipe_costs_only_its_own_result(processes: Processes) -> None:
+def test_whatever_a_task_does_to_its_pipe_costs_only_its_own_result() -> None:
     """Each of them once kept the tool waiting for ever, or gave its answer to the next task."""
+    processes = Processes(multiprocessing.get_context("spawn"), 2, enter, "given", limit=10)
     tasks = [
         Task(fork_and_come_back, (1,)),
         Task(close_and_live, ()),
@@ -207,12 +215,15 @@ def test_whatever_a_task_does_to_its_pipe_costs_only_its_own_result(processes: P
         *(Task(double, (n,)) for n in range(3, 9)),
     ]
     start = time.monotonic()
-    results = processes.run(tasks)
+    try:
+        results = processes.run(tasks)
+    finally:
+        processes.close()
     assert results == [
         1,
         Ended("closed the pipe that it answers through"),
         4,
-        Ended("was ended after 5 seconds", hung=True),
+        Ended("was ended after 10 seconds", hung=True),
         Ended("wrote into the pipe that it answers through"),
         Ended("ended itself with status 1"),
         *range(6, 18, 2),
@@ -258,3 +269,24 @@ def test_tasks_meet_nothing_but_what_their_own_kind_has_left(tmp_path: Path) -> 
             "other of B after nothing",
         ]
     )
+
+
+def test_a_task_may_stop_the_server_that_processes_are_forked_from(tmp_path: Path) -> None:
+    """It alone can start processes, and tell how they ended."""
+    note = tmp_path / "server"
+    watch = Watch()
+    processes = Processes(multiprocessing.get_context("forkserver"), 2, enter, "given", limit=GENEROUS)
+    tasks = [Task(stop_server, (str(note),)), Task(double, (1,)), Task(die, (signal.SIGSEGV,))]
+    try:
+        server, *results = processes.run(tasks, watch)
+        assert server != os.getpid()
+        assert results == [2, Ended("was killed by SIGSEGV")]
+        assert watch.events.count(("started", 2)) == 2
+        assert processes.run([Task(stop_server, (str(note),)), Task(os._exit, (3,))])[1] == Ended(
+            "ended itself with status 3"
+        )
+        assert processes.run([Task(double, (2,))]) == [4]
+    finally:
+        if note.exists():
+            os.kill(int(note.read_text()), signal.SIGCONT)
+        processes.close()
