@@ -51,6 +51,7 @@ _TYPES_ONLY = (
 """What is nothing at run time, or ends every run when it is changed: such mutants say nothing about tests."""
 
 
+_STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
 _CAST = m.Call(func=m.Name("cast"))
 
 
@@ -62,6 +63,8 @@ class Mutant:
     """Relative to the project's folder."""
     function: str
     """With the class that it is in; empty for a module's own statements."""
+    statement: int
+    """The line that the statement begins on: what tests execute is known by that."""
     line: int
     last_line: int
     """Of what is changed."""
@@ -78,12 +81,15 @@ class _Visitor(cst.CSTVisitor):
         self._file = file
         self._module = module
         self._scopes: list[str] = []
+        self._statements = [1]
         self._counts: dict[str, int] = {}
         self.mutants: list[Mutant] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if m.matches(node, _TYPES_ONLY) or _is_cast_type(node):
+        if _is_skipped(node):
             return False
+        if isinstance(node, _STATEMENTS):
+            self._statements.append(self.get_metadata(PositionProvider, node).start.line)
         if isinstance(node, cst.FunctionDef | cst.ClassDef):
             self._scopes.append(node.name.value)
         for kind, operator in _OPERATORS if not m.matches(node, _CAST) else ():
@@ -92,6 +98,8 @@ class _Visitor(cst.CSTVisitor):
         return True
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
+        if isinstance(original_node, _STATEMENTS) and not _is_skipped(original_node):
+            self._statements.pop()
         if isinstance(original_node, cst.FunctionDef | cst.ClassDef):
             self._scopes.pop()
 
@@ -102,7 +110,12 @@ class _Visitor(cst.CSTVisitor):
         number = self._counts[text] = self._counts.get(text, 0) + 1
         key = hashlib.sha256(f"{text}\0{number}".encode()).hexdigest()[:12]
         place = self.get_metadata(PositionProvider, node)
-        return Mutant(self._file, function, place.start.line, place.end.line, key, node, changed)
+        lines = (self._statements[-1], place.start.line, place.end.line)
+        return Mutant(self._file, function, *lines, key, node, changed)
+
+
+def _is_skipped(node: cst.CSTNode) -> bool:
+    return m.matches(node, _TYPES_ONLY) or _is_cast_type(node)
 
 
 def _is_cast_type(node: cst.CSTNode) -> bool:

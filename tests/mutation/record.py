@@ -50,13 +50,21 @@ class Record:
         return sum(self._seconds[test] for test in tests)
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Return the tests that execute what a mutant changes, the quickest first, file by file."""
+        """Return the tests that a mutant has to pass, file by file, the quickest first.
+
+        Those that execute the statement. Of what is executed when a module is imported, any test may see what
+        becomes of it; those that execute something of the module come first.
+        """
         if mutant.file not in self._lines:
             self._lines[mutant.file] = self._data.contexts_by_lineno(str(self._tree / mutant.file))
         lines = self._lines[mutant.file]
-        contexts = {c for n in range(mutant.line, mutant.last_line + 1) for c in lines.get(n, ())}
-        if contexts == {""}:  # executed when the module is imported: whatever uses the module may notice
-            contexts = {context for own in lines.values() for context in own}
+        contexts = {c for n in range(mutant.statement, mutant.last_line + 1) for c in lines.get(n, ())}
+        if contexts != {""}:
+            return self._ordered(contexts)
+        first = self._ordered({context for own in lines.values() for context in own})
+        return [*first, *(test for test in self._ordered(set(self._seconds)) if test not in set(first))]
+
+    def _ordered(self, contexts: set[str]) -> list[str]:
         names = {name for context in contexts - {""} for name in self._expanded(context)} - self.failed
         cost: dict[str, float] = {}  # by file: tests of one file share what is costly
         for name in names:

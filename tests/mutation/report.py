@@ -14,7 +14,7 @@ def of(
     chosen: Sequence[Mutant],
     sources: Mapping[str, Source],
     verdicts: Mapping[str, str],
-    survivors: Sequence[Mapping[str, str]],
+    survivors: Sequence[Mapping[str, Any]],
     recorded: Record,
     settings: Mapping[str, Any],
 ) -> tuple[str, bool]:
@@ -23,8 +23,9 @@ def of(
     present = {mutant.key for source in sources.values() for mutant in source.mutants}
     stale = [s for s in survivors if s["file"] in sources and s["key"] not in present]
     alive = [mutant for mutant in chosen if verdicts[mutant.key] in ("survived", "unreached")]
-    equivalent = [mutant for mutant in alive if mutant.key in reasons]
-    others = [mutant for mutant in alive if mutant.key not in reasons]
+    open_ = {survivor["key"] for survivor in survivors if survivor.get("open")}
+    equivalent = [mutant for mutant in alive if mutant.key in reasons.keys() - open_]
+    others = [mutant for mutant in alive if mutant not in equivalent]
     changing = len(chosen) - len(equivalent)
     share = 100 * (changing - len(others)) / max(changing, 1)
     killed = [s for s in survivors if verdicts.get(s["key"]) in ("killed", "timeout")]
@@ -47,11 +48,11 @@ def of(
         lines += [f"{s['key']} {s['file']}: {s['reason']}" for s in killed]
     lines += ["", "## By room", "", *_table(chosen, {mutant.key for mutant in others})]
     lines += ["", "## Survivors", ""]
-    lines += [part for mutant in _by_place(others) for part in _shown(mutant, sources, verdicts[mutant.key])]
+    for mutant in _by_place(others):
+        lines += _shown(mutant, sources, reasons.get(mutant.key, verdicts[mutant.key]))
     lines += ["", "## Survivors that change nothing", ""]
-    lines += [
-        part for mutant in _by_place(equivalent) for part in _shown(mutant, sources, reasons[mutant.key])
-    ]
+    for mutant in _by_place(equivalent):
+        lines += _shown(mutant, sources, reasons[mutant.key])
     failed = share < settings["floor"] or recorded.total > settings["budget"] or stale or killed
     return "\n".join(lines) + "\n", bool(failed or recorded.failed)
 
