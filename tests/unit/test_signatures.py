@@ -173,6 +173,8 @@ def test_a_default_before_variadic_arguments_is_dropped() -> None:
 def test_variadic_keywords_are_keywords() -> None:
     author = written("x", "**more")
     assert shown(bound(author, x=X, bias=X)) == "(x, *, bias)"
+    assert shown(bound(author, x=X, more=X)) == "(x, *, more)", "one may be called like all of them"
+    assert shown(bound(written("x", "*rest"), x=X, rest=X)) == "(x, *, rest)"
 
 
 def test_a_parameter_that_its_author_calls_vararg_is_his() -> None:
