@@ -197,9 +197,35 @@ def test_what_no_variant_takes_is_refused_while_it_is_traced(module: ModuleType,
         ways[how]()
 
 
-def test_integers_out_of_range_are_refused_while_traced(module: ModuleType) -> None:
-    with pytest.raises(TypeError, match=r"cpu\.fill: count is \d+, out of the range of int64"):
-        jax.eval_shape(lambda x: module.fill(x, True, 2**63, 0.5), jnp.zeros(3, jnp.float64))
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ((2, 1, 0.5), "flag is 2, out of the range of bool"),
+        ((True, 2**63, 0.5), "count is 9223372036854775808, out of the range of int64"),
+        ((True, 10**30, 0.5), f"count is {10**30}, out of the range of int64"),
+        ((True, 1, 1e300), r"ratio is 1e\+300, out of the range of float32"),
+        ((True, 1, 3.4028235677973366e38), r"ratio is 3\.40\d+e\+38, out of the range of float32"),
+        ((True, 1, 10**30), f"ratio is {10**30}, out of the range of float32"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_while_traced(
+    module: ModuleType, numbers: Any, message: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"^cpu\.fill: {message}(\n|$)"):
+        jax.eval_shape(lambda x: module.fill(x, *numbers), jnp.zeros(3, jnp.float64))
+
+
+def test_numbers_at_the_end_of_a_range_arrive(module: ModuleType, run: Any) -> None:
+    for numbers in ((1, -(2**63), 3.4028235677973362e38), (0, 2**63 - 1, float("-inf"))):
+        made = run(lambda out, numbers=numbers: module.fill(out, *numbers), jnp.zeros(3))
+        assert made.tolist() == [float(numbers[0]), float(numbers[1]), float(np.float32(numbers[2]))]
+
+
+def test_outputs_that_cannot_be_told_yet_are_not_shown(module: ModuleType) -> None:
+    with pytest.raises(
+        TypeError, match=r"for \(alpha: 1\.0, x: None, beta: 1\.0, y: float32\[1\]\): x is None"
+    ):
+        module.axpby(1.0, None, 1.0, vector(1))
 
 
 def test_arrays_are_canonicalised_before_their_dtype_is_taken(module: ModuleType) -> None:
