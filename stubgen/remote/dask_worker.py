@@ -96,22 +96,33 @@ def leave(run: str) -> None:
     """Clear up after a run."""
     with _lock:
         place = _places.pop(run, None)
+    _clear(run, place)
+
+
+def _leave_forgotten(run: str) -> None:
+    """Wait until a run has asked for nothing for long, as when it was killed, and clear up after it."""
+    while True:
+        with _lock:  # a task that comes now either keeps the sources, or asks for them again
+            place = _places.get(run)
+            if place is None:
+                return
+            left = place.kept if place.tasks else place.used + place.kept - time.monotonic()
+            if left <= 0:
+                del _places[run]
+                break
+        time.sleep(left)
+    _clear(run, place)
+
+
+def _clear(run: str, place: _Place | None) -> None:
+    """End the idle processes of a run, and remove its sources."""
+    with _lock:
         ended = [process for process in _idle if process.run == run]
         _idle[:] = [process for process in _idle if process.run != run]
     for process in ended:
         process.end()
     if place is not None:
         shutil.rmtree(place.folder, ignore_errors=True)
-
-
-def _leave_forgotten(run: str) -> None:
-    """Wait until a run has asked for nothing for long, as when it was killed, and clear up after it."""
-    while (place := _places.get(run)) is not None:
-        left = place.kept if place.tasks else place.used + place.kept - time.monotonic()
-        if left <= 0:
-            leave(run)
-            return
-        time.sleep(left)
 
 
 def _why_no_room() -> str:
