@@ -103,6 +103,10 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Compile every exported kernel and write the package."""
+    if times is not None and shard is None:
+        raise typer.BadParameter("kernels are divided among shards: give --shard too", param_hint="--times")
+    if depfile is not None and shard is not None:
+        raise typer.BadParameter("a shard is no file that others are made from", param_hint="--depfile")
     work = {"timeout": timeout, "executor": executor, "scheduler": scheduler}
     settings = Settings(kernels, project, output, package, arch, toolchain, host, framework, **work)
     with reporting_errors(as_json):
@@ -143,7 +147,9 @@ def _refuse_part(root: Path, loaded: config.Config) -> None:
         return
     known = manifest.read(root / loaded.output / loaded.package / manifest.NAME)
     given, all_given = ([Path(os.path.realpath(root / path)) for path in c.kernels] for c in (loaded, whole))
-    files = [module.source for module in known.library.modules] if known else []
+    if known is None or not all(map(os.path.lexists, given)):  # what is not there is said later
+        return
+    files = [module.source for module in known.library.modules]
     left_out = [
         file
         for file in files

@@ -159,6 +159,7 @@ def test_some_modules_do_not_take_the_place_of_the_whole_package(project: Projec
     assert "CS110" in done.stderr
     assert "also holds kernels/first.py, and would lose that" in done.stderr
     assert "CS110" in project.run("check", "kernels/second.py").stderr
+    assert "CS202: kernels/third.py does not exist" in project.run("generate", "kernels/third.py").stderr
     assert project.output() == before
     assert project.generate("kernels") == [], "all modules, by another name"
     assert project.generate("kernels/first.py", project.kernels / "second.py") == []

@@ -97,6 +97,21 @@ def test_what_is_no_shard(given: str, machines: list[Runner]) -> None:
     assert done.stderr.startswith(f"error: CS130: {given!r} is no shard")
 
 
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["--times", "times.json"], "Invalid value for --times: kernels are divided among shards"),
+        (["--shard=1/2", "--depfile", "shard.d"], "Invalid value for --depfile: a shard is no file"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    given: list[str], reason: str, machines: list[Runner]
+) -> None:
+    done = machines[0].run("generate", *given)
+    assert done.returncode == 2
+    assert reason in " ".join(done.stderr.replace("│", " ").split())
+
+
 def test_more_machines_than_kernels(machines: list[Runner]) -> None:
     assert machines[0].shard("9/9") == []
 
