@@ -51,6 +51,11 @@ Tensors and pointers are different arguments: a tensor brings its sizes along, a
     sg.export(f, sg.tensor(cutlass.Float32, 4))     # wrong
     sg.export(f, sg.pointer(cutlass.Float32))       # right""",
     ),
+    "CS312": Entry(
+        "{where} of {kernel} has {count}, but its annotation, {annotation}, has {expected}",
+        "give {expected}, or change the annotation",
+        "The types in the brackets are those of the items, one for each. `tuple` alone takes any number.",
+    ),
     # CS4xx: building the library.
     "CS401": Entry(
         "{tool} was not found: {reason}",

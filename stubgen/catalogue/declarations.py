@@ -183,7 +183,7 @@ A cute.Shape, Stride, Coord, Tile or IntTuple argument is a tuple of integers, f
 A nested one, and one inside a tuple, takes run-time integers only.""",
     ),
     "CS228": Entry(
-        "{where} of {kernel} has {count} items, but its annotation is {annotation}",
+        "{where} of {kernel} has {count}, but its annotation is {annotation}",
         "annotate it tuple for any number of items, or with the type of each",
         """\
 The DSL counts the types in the brackets, the dots of `Tuple[T, ...]` included.

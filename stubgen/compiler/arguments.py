@@ -37,7 +37,7 @@ def signature_of(fn: Any) -> inspect.Signature:
     """
     refused = exported_functions.find(fn)
     if refused is not None:
-        raise RefusedError(refused)
+        raise RefusedError(exported_functions.said_of_library(fn, refused))
     target = fn if inspect.isroutine(fn) else fn.__call__
     try:
         return inspect.signature(target, eval_str=True)
@@ -85,7 +85,8 @@ def bind(call: Call) -> inspect.BoundArguments:
             wrong += _declared_wrong(error, name)
     wrong += _missing(signature, {*given, *values})
     if not wrong:
-        wrong += limits.find(signature, values)
+        found = limits.find(signature, values)
+        wrong += (exported_functions.said_of_library(call.fn, item) for item in found)
     if wrong:
         raise RefusedError(*wrong)
     return inspect.BoundArguments(signature, values)

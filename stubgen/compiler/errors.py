@@ -22,6 +22,9 @@ _ARROW = re.compile(r"^ *--> (?P<file>.+?):(?P<line>\d+)(?::\d+)?$", re.MULTILIN
 _WRAPPING = re.compile(
     r"^(?:\W*ICE\W*: |Caused exception: |IR verification failed: |error: |unknown: |loc\(.*?\): )+"
 )
+_POSITION = re.compile(r"argument #\d+ \((?P<name>\w+)\)")
+"""Where the DSL numbers arguments, counting ``self``; they have names."""
+_CLASS = re.compile(r"<class '(?:\w+\.)*_?(?P<name>\w+)'>")
 
 PROJECT = "~project"
 """What the compiler is told in place of the project's folder."""
@@ -101,6 +104,7 @@ def _failed_assertion(error: BaseException) -> str | None:
 def _sentence(text: str) -> str:
     """Put a sentence on one line, without a full stop, as another follows."""
     bare = _WRAPPING.sub("", " ".join(text.split())).rstrip(".")
+    bare = _CLASS.sub(r"\g<name>", _POSITION.sub(r"\g<name>", bare))
     return textwrap.shorten(bare, _LONGEST, placeholder=" ...")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from pathlib import PurePath
 from typing import Any
 
 from stubgen.compiler import dsl
 from stubgen.compiler.findings import Finding, finding
+from stubgen.compiler.wording import COMPILED_IN
 
 
 def find(fn: Any) -> Finding | None:
@@ -49,6 +51,21 @@ def find(fn: Any) -> Finding | None:
             return _body(target, name) or _self(target)
     what, instead = refused
     return finding("CS233", what=what, instead=instead)
+
+
+_CHANGES_THE_FUNCTION = frozenset({"CS222", "CS228", "CS233", "CS234", "CS235", "CS236", "CS247"})
+"""Problems whose remedy is to write the function otherwise."""
+
+
+def said_of_library(fn: Any, found: Finding) -> Finding:
+    """Add to a remedy how it can be followed where the function is an installed library's."""
+    target = inspect.unwrap(fn if inspect.isroutine(fn) else type(fn).__call__)
+    file = PurePath(getattr(getattr(target, "__code__", None), "co_filename", ""))
+    changes_it = found.code in _CHANGES_THE_FUNCTION or found.details.get("instead") == COMPILED_IN
+    if not changes_it or "site-packages" not in file.parts:
+        return found
+    whose = f"{target.__qualname__} is a library's"
+    return found._replace(remark=f"; {whose}, so do that in a @cute.jit function of your own that calls it")
 
 
 def _body(target: Any, name: str) -> Finding | None:

@@ -12,6 +12,8 @@ class Finding(NamedTuple):
     code: str
     parameter: str | None
     details: Mapping[str, object]
+    remark: str = ""
+    """What is to be said after the remedy."""
 
 
 class RefusedError(Exception):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from stubgen.compiler import author_classes, dsl
 from stubgen.compiler.findings import Finding, finding
-from stubgen.compiler.wording import helper_without_call, instead_of, named, shown, shown_type
+from stubgen.compiler.wording import counted, helper_without_call, instead_of, named, shown, shown_type
 
 
 class _Value(NamedTuple):
@@ -238,12 +238,16 @@ def _is_int64(value: int) -> bool:
 
 
 def _tuple_of_other_length(of: _Value) -> Iterator[Finding]:
-    """Find tuples that are not what the DSL makes of ``Tuple[T, ...]``: it believes that it has two items."""
+    """Find tuples of other lengths than annotated; of ``Tuple[T, ...]`` the DSL believes that it is two."""
     if typing.get_origin(of.annotation) is not tuple or not isinstance(of.value, tuple | list):
         return
     types = typing.get_args(of.annotation)
     if len(types) != len(of.value):
-        yield of.found("CS228", annotation=shown_type(of.annotation), count=len(of.value))
+        details = {"annotation": shown_type(of.annotation), "count": counted(len(of.value), "item")}
+        if ... in types:
+            yield of.found("CS228", **details)
+        else:
+            yield of.found("CS312", expected=counted(len(types), "item"), **details)
 
 
 # ---------------------------------------------------------------------------------------------------------

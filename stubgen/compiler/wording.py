@@ -29,6 +29,15 @@ def shown(value: Any) -> str:
     return f"{_article(type(value).__name__)} {type(value).__name__.lstrip('_')}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with a noun.
+
+    >>> counted(1, "item"), counted(3, "item")
+    ('1 item', '3 items')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _article(noun: str) -> str:
     return "an" if noun.lstrip("_")[:1].lower() in "aeiou" else "a"
 
@@ -58,6 +67,10 @@ def named(value: Any) -> str:
     return f"a {type(value).__name__}" if isinstance(value, dict | set | frozenset) else shown(value)
 
 
+COMPILED_IN = "annotate its parameter with cutlass.Constexpr to have the value compiled in"
+"""What to do about a value that only the compiler can make something of."""
+
+
 def instead_of(value: Any) -> str:
     """Say what to write where a value is given that no compiled function can be called with."""
     dtype = _element_type(value)
@@ -73,7 +86,7 @@ def instead_of(value: Any) -> str:
         return "give its items parameters of their own, or make it a dataclass or a NamedTuple"
     if isinstance(value, numbers.Number):
         return "give an int, a float, or a type of cutlass for what callers pass"
-    return "annotate its parameter with cutlass.Constexpr to have the value compiled in"
+    return COMPILED_IN
 
 
 _FIRST_ARGUMENTS = {

@@ -14,7 +14,7 @@ import linecache
 import re
 import textwrap
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +336,7 @@ class _Job:
         has_device_code = function.recorded.has_device_code
         function.export_ir(ir_path, build_name if has_device_code else self.declared.name)
         compiled = self._compiled(declaration, call, bound, function.recorded)
-        return Outcome(compiled, warnings=self._reported(_remarks(call, compiled)))
+        return Outcome(compiled, warnings=self._reported(tuple(_remarks(call, compiled))))
 
     def facts(self, declaration: Declaration) -> Facts | None:
         """Give what the sources say of a kernel that was compiled before."""
@@ -408,9 +408,9 @@ class _Job:
         where = place_in(error, self.settings.project) or place
         return (self._problem(code, where, reason=essence(error), log=log),)
 
-    def _reported(self, findings: Iterable[Finding]) -> tuple[Problem, ...]:
+    def _reported(self, findings: Sequence[Finding]) -> tuple[Problem, ...]:
         """Make problems of findings, which are about the declaration."""
-        return tuple(
+        problems = (
             problem(
                 found.code,
                 place=self.declared.place,
@@ -421,6 +421,10 @@ class _Job:
                 **found.details,
             )
             for found in findings
+        )
+        return tuple(
+            msgspec.structs.replace(item, remedy=item.remedy + found.remark)
+            for item, found in zip(problems, findings, strict=True)
         )
 
     def _problem(self, code: str, place: Place, **details: str) -> Problem:

@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.conftest import run_stubgen
 
 HEADER = """\
@@ -135,6 +137,15 @@ def varying(t: Tuple[cute.Tensor, ...]):
 
 
 @cute.jit
+def both_of(t: Tuple[cute.Tensor, cute.Tensor]):
+    pass
+
+
+class Nested(NamedTuple):
+    parts: Tuple[cute.Tensor, cute.Tensor]
+
+
+@cute.jit
 def shape(a: cute.Tensor, s: cute.Shape):
     pass
 
@@ -153,6 +164,9 @@ sg.export(one, Data(v, f32), name="c6")  #! CS226 x whose Constexpr field k is F
 sg.export(one, Data(v, 2**70), name="c7")  #! CS226 x whose Constexpr field k is 118
 sg.export(varying, (v, v, v), name="c8")  #! CS228 t has 3 items, but its annotation is Tuple[
 sg.export(varying, (v,), name="c9")  #! CS228 t annotate it tuple for any number of items
+sg.export(both_of, (v,), name="e1")  #! CS312 t t of e1 has 1 item, but its annotation, Tuple[Tensor, Tensor], has 2 items; give 2 items, or change
+sg.export(both_of, (v, v, v), name="e2")  #! CS312 t t of e2 has 3 items
+sg.export(one, (v, Nested((v, v, v))), name="e3")  #! CS312 x x[1].parts of e3 has 3 items
 sg.export(shape, v, (4, n), name="d1")  #! CS227 s s of d1 holds the size n; give cutlass.Int32
 sg.export(shape, v, (4, None), name="d2")  #! CS227 s holds None
 sg.export(shape, v, 12, name="d3")  #! CS227 s is 12, which is no tuple; give a tuple, such as (12,)
@@ -553,6 +567,92 @@ sg.export(one, sg.pointer(cutlass.Float4E2M1FN), name="fp4")
 """
 
 
+LIBRARY = """
+@cute.jit
+def total(out: cute.Tensor, parts: Tuple[cute.Tensor, ...]):
+    out[0] = 0.0
+    for part in cutlass.range_constexpr(len(parts)):
+        out[0] = out[0] + parts[part][0]
+
+
+@cute.jit
+def launched(a: cute.Tensor, stream: CUstream | None = None):
+    fill(a).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=stream)
+
+
+@cute.jit
+def moded(a: cute.Tensor, mode: str = "fast"):
+    a[1] = 1.0 if cutlass.const_expr(mode == "fast") else 2.0
+
+
+def plain(a):
+    a[2] = 3.0
+
+
+class Object:
+    @cute.jit
+    def __call__(self, out: cute.Tensor, parts: Tuple[cute.Tensor, ...]):
+        total(out, parts)
+"""
+
+OF_LIBRARY = """
+import somelib
+
+three = (v, v, v)
+sg.export(somelib.total, v, three)  #! CS228 parts for any number of items, or with the type of each; total is a library's, so do that in a @cute.jit function of your own that calls it
+sg.export(somelib.Object(), v, three, name="object")  #! CS228 parts Object.__call__ is a library's, so do that
+sg.export(somelib.launched, g, env)  #! CS222 stream have the default None; launched is a library's
+sg.export(somelib.moded, v)  #! CS229 mode to have the value compiled in; moded is a library's
+sg.export(somelib.moded, {}, name="dict")  #! CS229 a make it a dataclass or a NamedTuple  #! CS229 mode moded is a library's
+sg.export(somelib.plain, v)  #! CS233 - decorate what is to be compiled with @cute.jit; plain is a library's
+"""
+
+AROUND_LIBRARY = """
+import somelib
+
+
+@cute.jit
+def total(out: cute.Tensor, parts: tuple):
+    somelib.total(out, parts)
+    somelib.moded(out, "slow")
+    somelib.plain(out)
+
+
+@cute.jit
+def launched(a: cute.Tensor, stream: CUstream):
+    somelib.launched(a, stream)
+
+
+sg.export(total, v, (v, v, v))
+sg.export(launched, g, env)
+"""
+
+METHODS = """
+class Methods:
+    @cute.kernel
+    def kernel(self, a: cute.Tensor, p: cute.Pointer):
+        pass
+
+    @cute.jit
+    def __call__(self, a: cute.Tensor, b: cute.Tensor, stream: CUstream):
+        self.kernel(a, b).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=stream)  #! CS301 - object does not compile: expects p to be Pointer, but got Tensor
+
+    @cute.jit
+    def layout(self, a: cute.Tensor, b: cute.Layout):
+        pass
+
+
+@cute.jit
+def atom(a: cute.Tensor, b: cute.CopyAtom):
+    pass
+
+
+sg.export(Methods(), g, g, env, name="object")
+sg.export(Methods().layout, g, g, name="bound")  #! CS301 - bound does not compile: expects b to be Layout, but got FakeTensor
+sg.export(atom, g, 3, name="function")  #! CS301 - function does not compile: expects b to be CopyAtom, but got int
+"""
+
+
 def project(folder: Path, **modules: str) -> Path:
     (folder / "kernels").mkdir()
     (folder / "pyproject.toml").write_text("[tool.cute-stubgen]\n")
@@ -602,6 +702,39 @@ def test_every_internal_error_is_diagnosed_before_compiling(tmp_path: Path) -> N
     status, said, _ = run(folder, "--arch", "sm_90a")
     assert status == 1
     assert_as_announced(folder, said["problems"])
+
+
+def test_arguments_are_called_by_name_and_not_by_a_number_that_counts_self(tmp_path: Path) -> None:
+    folder = project(tmp_path, methods=METHODS)
+    status, said, _ = run(folder, "--arch", "sm_90a")
+    assert status == 1
+    assert_as_announced(folder, said["problems"])
+    assert not re.search(r"#\d", str([problem["message"] for problem in said["problems"]]))
+
+
+def test_advice_about_functions_of_libraries_can_be_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project(tmp_path, of_library=OF_LIBRARY)
+    (folder / "site-packages").mkdir()
+    (folder / "site-packages" / "somelib.py").write_text(HEADER + LIBRARY)
+    monkeypatch.setenv("PYTHONPATH", str(folder / "site-packages"), prepend=os.pathsep)
+    status, said, _ = run(folder, "--arch", "sm_90a")
+    assert status == 1
+    assert_as_announced(folder, said["problems"])
+    remarks = {p["message"]: p["remedy"] for p in said["problems"]}
+    assert "library" not in next(text for message, text in remarks.items() if "is a dict" in message)
+    (folder / "kernels" / "of_library.py").write_text(HEADER + AROUND_LIBRARY)
+    status, said, _ = run(folder, "--arch", "sm_90a")
+    assert status == 0, said
+    call = """
+import torch
+from cute_kernels import of_library
+out, *parts = (torch.full((4,), float(x)) for x in range(4))
+of_library.total(out, tuple(parts))
+assert out.tolist() == [6, 2, 3, 0], out
+"""
+    subprocess.run([sys.executable, "-c", call], cwd=folder / "generated", check=True)
 
 
 def test_launching_on_no_stream_is_found_when_it_happens(tmp_path: Path) -> None:
