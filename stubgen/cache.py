@@ -87,7 +87,7 @@ class NoCache:
         """Do nothing."""
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Give the reason for it."""
+        """Return the reason for it."""
         return self._why
 
 
@@ -182,7 +182,7 @@ class FolderCache:
                 self.prune()
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Give what kept entries from being written; the next run will make them again."""
+        """Return what kept entries from being written; the next run will make them again."""
         return (self._problem,) if self._problem else ()
 
     def _path(self, key: str) -> Path:

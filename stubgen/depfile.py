@@ -51,7 +51,7 @@ def dependencies(project: Path, settings: Config) -> tuple[Path, ...]:
 
 
 def _searched(folder: Path) -> Iterable[Path]:
-    """Give a folder, and those inside of it that may hold modules."""
+    """Yield a folder, and those inside of it that may hold modules."""
     yield folder
     for inner in folder.iterdir():
         if inner.is_dir() and inner.name.isidentifier() and inner.name != "__pycache__":

@@ -129,7 +129,7 @@ class RemoteCache:
         self._local.tidy()
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Give what kept the store, or the folder, from being used."""
+        """Return what kept the store, or the folder, from being used."""
         return (*((self._problem,) if self._problem else ()), *self._local.warnings())
 
     def _fetched(self, keys: Sequence[str]) -> dict[str, bytes]:
