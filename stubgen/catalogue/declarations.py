@@ -352,6 +352,13 @@ The DSL looks the types of fields up where an annotation names the class.
         "rename it, or the folder on its way whose name is not",
         "Generated files, records of runs and messages name files, and all of these are UTF-8.",
     ),
+    "CS257": Entry(
+        "{module} ends Python with {call} while it is imported{remark}",
+        'end it only where the file runs as a program, below `if __name__ == "__main__":`; '
+        "the traceback is in {log}",
+        "Kernel modules are imported to find what they declare. A library that ends Python where it finds no "
+        "GPU can often be told one: see device profiles in docs/configuration.md.",
+    ),
     "CS260": Entry(
         "nothing is left to build for {archs}: {kernels} {are} for later architectures",
         "build for a later one too: --arch {min_arch}; or lower min_arch in the declaration",

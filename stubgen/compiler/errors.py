@@ -72,6 +72,8 @@ def file_in_library(error: BaseException, project: str) -> str | None:
 
 def essence(error: BaseException) -> str:
     """Cut an error to the sentence that says what is wrong."""
+    if isinstance(error, SystemExit):
+        return f"it calls {exit_call(error)}"
     failed = _failed_assertion(error)
     if failed is not None:
         return _sentence(failed)
@@ -87,6 +89,15 @@ def essence(error: BaseException) -> str:
     if cause and cause["text"] not in headline["text"]:
         return _sentence(f"{headline['text'].rstrip('.')}: {cause['text']}")
     return _sentence(headline["text"])
+
+
+def exit_call(error: SystemExit) -> str:
+    """Return the call that ends Python with this status.
+
+    >>> exit_call(SystemExit()), exit_call(SystemExit("no GPU"))
+    ('sys.exit()', "sys.exit('no GPU')")
+    """
+    return "sys.exit()" if error.code is None else f"sys.exit({_sentence(repr(error.code))})"
 
 
 def _failed_assertion(error: BaseException) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import stubgen
 from stubgen.compiler import dsl
-from stubgen.compiler.errors import essence, file_in_library, place_in, uncoloured
+from stubgen.compiler.errors import essence, exit_call, file_in_library, place_in, uncoloured
 from stubgen.compiler.jobs import ModuleJob, Settings
 from stubgen.diagnostics import Problem, problem
 from stubgen.labels import DeclarationError
@@ -52,14 +52,11 @@ def import_problem(settings: Settings, module: ModuleJob, error: BaseException) 
         return problem("CS217", place=place, file=module.file, reason=essence(error))
     log = keep_traceback(Path(settings.log_dir) / f"import-{module.name}.log", error)
     library = file_in_library(error, settings.project)
-    return problem(
-        "CS204",
-        place=place,
-        module=module.file,
-        error=essence(error),
-        remark=f", in {library}" if library else "",
-        log=log,
-    )
+    remark = f", in {library}" if library else ""
+    if isinstance(error, SystemExit):
+        call = exit_call(error)
+        return problem("CS257", place=place, module=module.file, call=call, remark=remark, log=log)
+    return problem("CS204", place=place, module=module.file, error=essence(error), remark=remark, log=log)
 
 
 def keep_traceback(log: Path, error: BaseException) -> str:

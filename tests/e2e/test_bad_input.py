@@ -257,7 +257,12 @@ def raises(dtype):
 
 @sg.family(dtype=[f32])
 def exits(dtype):
-    raise SystemExit(0)  #! CS215 exits__float32 cannot be built: SystemExit: 0
+    raise SystemExit(0)  #! CS215 exits__float32 cannot be built: it calls sys.exit(0)
+
+
+@sg.family(dtype=[f32])
+def interrupts(dtype):
+    raise KeyboardInterrupt  #! CS215 interrupts__float32 cannot be built: KeyboardInterrupt
 
 
 @sg.family(dtype=[f32, cutlass.Float64])  #! CS216 forgets leaves out every combination: its function makes
@@ -314,7 +319,10 @@ AT_IMPORT = {
     "family_yields": "@sg.family(x=[1])  #! CS210 plain does not return when\ndef plain(x): yield",
     "family_waits": "@sg.family(x=[1])  #! CS210 plain does not return when\nasync def plain(x): ...",
     "raises": "raise RuntimeError('two\\nlines')  #! CS204 raised RuntimeError: two lines while it was",
-    "exits": "raise SystemExit(0)  #! CS204 raised SystemExit: 0",
+    "exits": "raise SystemExit(0)  #! CS257 exits.py ends Python with sys.exit(0) while it is imported",
+    "exits_saying": "import sys\nsys.exit('no GPU')  #! CS257 Python with sys.exit('no GPU') while",
+    "exits_for_nothing": "exit()  #! CS257 ends Python with sys.exit() while it is imported",
+    "exits_for_arguments": "import argparse as a\na.ArgumentParser().parse_args(['x'])  #! CS257 sys.exit(2)",
     "missing": "import nowhere_to_be_found  #! CS204 raised ModuleNotFoundError: No module named",
     "no_function": "sg.export()  #! CS210 stubgen.export() missing 1 required positional argument: 'fn'",
     "no_name": "sg.dim()  #! CS210 stubgen.dim() missing 1 required positional argument: 'name'",
@@ -407,7 +415,7 @@ def raises(a: cute.Tensor):
 
 @cute.jit
 def exits(a: cute.Tensor):
-    raise SystemExit(0)  #! CS301 exits does not compile: SystemExit: 0
+    raise SystemExit(0)  #! CS301 exits does not compile: it calls sys.exit(0)
 
 
 @cute.jit
