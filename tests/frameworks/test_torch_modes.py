@@ -80,6 +80,17 @@ def test_calls_take_and_refuse_what_those_of_the_plain_functions_do(native: Modu
     assert out.tolist() == [1.0, 2.0, 0.5]
 
 
+def test_functional_forms_take_numpys_numbers_as_plain_functions_do(pure: ModuleType, x: Tensor) -> None:
+    for one in (np.bool_(True), np.int64(1), np.float64(1), True):
+        assert torch.equal(pure.axpby(one, x, one, x), 2 * x)
+    expected = torch.ops.framed.product.functional(x, x, 1)
+    for given in (x, x.clone().requires_grad_()):
+        assert torch.equal(pure.product(given, x, np.int64(1)), expected)
+    for no_choice in (np.bool_(True), True, np.float64(1.5)):
+        with pytest.raises(TypeError, match=r"No variant accepts|expected 1 or 2"):
+            pure.product(x, x, no_choice)
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Tracers and modes
 
