@@ -9,11 +9,11 @@ parameters, their names, and for each what it takes.
 
 ===========  ==============================================================================================
 ``tensor``   dtype, device, alignment in bytes, rank, extents, then ``row-major``, or ``strides`` and strides
-``scalar``   dtype, divisor, the least number that is too large for a float
+``scalar``   dtype, divisor, the least number that is too large for a float, as the bits of a double
 ``shape``    rank, extents
 ``tuple``    number of items; for each the name of its field, or ``-``, and what it takes
 ``none``, ``pointer``, ``stream``
-``bool``, ``int``, ``float``  the constant that the function was compiled with
+``bool``, ``int``, ``float``  the constant that the function was compiled with; of a float its bits, too
 ===========  ==============================================================================================
 
 A size is an integer, or ``name:bits:divisor`` for one that is known only at run time.
@@ -21,6 +21,7 @@ A size is an integer, or ``name:bits:divisor`` for one that is known only at run
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 
 from stubgen.model import (
@@ -84,13 +85,17 @@ def _slot(slot: Slot) -> Iterator[str]:
             yield "row-major" if strides is None else "strides"
             yield from _extents(strides or ())
         case ScalarSlot(dtype=dtype, divisible_by=divisor):
-            yield from ("scalar", dtype, str(divisor), repr(float_limit(dtype)))
+            yield from ("scalar", dtype, str(divisor), _bits(float_limit(dtype)))
         case ShapeSlot(extents=extents):
             yield from ("shape", str(len(extents)), *_extents(extents))
         case NoneSlot():
             yield "none"
         case ConstantSlot(value=value):
-            yield from (type(value).__name__, repr(value))
+            yield from (
+                type(value).__name__,
+                repr(value),
+                *([_bits(value)] if isinstance(value, float) else ()),
+            )
         case PointerSlot():
             yield "pointer"
         case StreamSlot():
@@ -107,3 +112,8 @@ def _slot(slot: Slot) -> Iterator[str]:
 def _extents(extents: Iterable[Extent]) -> Iterator[str]:
     for extent in extents:
         yield str(extent) if isinstance(extent, int) else f"{extent.name}:{extent.bits}:{extent.divisible_by}"
+
+
+def _bits(value: float) -> str:
+    """Return the bits of a double, as an integer that reads the same in every locale."""
+    return str(struct.unpack("<Q", struct.pack("<d", value))[0])

@@ -172,7 +172,7 @@ def test_optional_absent_and_given(host: Any, kw: Any) -> None:
     check(o, 2.0, 4.0, -6.0, 1.0)
     kw.host_bias_given(X, bias=f32(1, 1, 1, 1), out=o)
     check(o, 3.0, 5.0, -5.0, 2.0)
-    with pytest.raises(TypeError, match=r"argument #1\b.*`host_bias\("):
+    with pytest.raises(TypeError, match=r"^bias is Tensor.*expected None.*`host_bias\("):
         host.host_bias(X, X, o)
     check(o, 3.0, 5.0, -5.0, 2.0)
 
