@@ -32,6 +32,7 @@ from stubgen.compiler.jobs import Settings
 from stubgen.diagnostics import StubgenError
 from stubgen.dispatch import constraints
 from stubgen.executors import Local
+from stubgen.inputs import BuildInputs
 from stubgen.model import ChoiceValue, Family, Kernel, Library, Module, Variant, Versions
 from stubgen.render import dispatcher
 from stubgen.toolchain import toolchain
@@ -245,10 +246,10 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Built]:
     project = tmp_path_factory.mktemp("pool")
     for name in ("pool.py", "slots.py"):
         shutil.copy(Path(slots.__file__).with_name(name), project)
-    modules = discovery.kernel_modules([project / "pool.py"], project)
+    inputs = BuildInputs(project, discovery.kernel_modules([project / "pool.py"], project))
     settings = Settings(str(project), None, None, str(project))
     built, _ = compilation.compile_modules(
-        modules, [settings], PACKAGE, project, Local(2), Silent(), NoCache()
+        inputs, [settings], PACKAGE, project, Local(2), Silent(), NoCache()
     )
     return built["pool"]
 

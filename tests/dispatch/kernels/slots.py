@@ -270,7 +270,7 @@ def _is_constant(constant: bool | int | float | None, value: Any) -> bool:
 
 def _range(dtype: str) -> tuple[int, int]:
     if dtype == "bool":
-        return -128, 127
+        return 0, 1
     bits = int(dtype.lstrip("uint"))
     return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
