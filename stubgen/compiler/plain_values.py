@@ -22,7 +22,8 @@ def plain_number(value: Any) -> bool | int | float | None:
     if isinstance(value, numbers.Real):
         return float.__float__(value) if isinstance(value, float) else float(value)
     # NumPy's bools are no numbers to Python; its arrays have items too, but can be exchanged.
-    is_scalar = hasattr(value, "dtype") and hasattr(value, "item") and not hasattr(value, "__dlpack__")
+    kind = type(value)  # asked in the object's place, which may answer nothing
+    is_scalar = hasattr(kind, "dtype") and hasattr(kind, "item") and not hasattr(kind, "__dlpack__")
     item = value.item() if is_scalar else None
     return item if isinstance(item, bool | int | float) else None
 
