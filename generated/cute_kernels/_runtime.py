@@ -132,26 +132,42 @@ def by_position(prototype: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Slot(ctypes.Structure):
-    _fields_ = [("number", ctypes.c_int), ("value", ctypes.c_void_p)]
+    _fields_ = [("_number", ctypes.c_int), ("_value", ctypes.c_void_p)]
 
 
 class _Spec(ctypes.Structure):
     _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("basic_size", ctypes.c_int),
-        ("item_size", ctypes.c_int),
-        ("flags", ctypes.c_uint),
-        ("slots", ctypes.POINTER(_Slot)),
+        ("_name", ctypes.c_char_p),
+        ("_basic_size", ctypes.c_int),
+        ("_item_size", ctypes.c_int),
+        ("_flags", ctypes.c_uint),
+        ("_slots", ctypes.POINTER(_Slot)),
     ]
 
 
 class _Python(ctypes.Structure):
-    _fields_ = [("call", ctypes.c_void_p), ("handler", ctypes.py_object)]
+    _fields_ = [("_call", ctypes.c_void_p), ("_handler", ctypes.py_object)]
 
 
-_NAME = b"tvm_ffi.Function"
 _TP_CALL = 50
 _CAN_BE_BASE = 1 << 18 | 1 << 10  # Py_TPFLAGS_DEFAULT and Py_TPFLAGS_BASETYPE
+
+
+def call_of(kind: type) -> Any:
+    """Return the address of the native function that calls objects of a type."""
+    get_slot: Any = ctypes.pythonapi.PyType_GetSlot
+    get_slot.restype, get_slot.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
+    return get_slot(kind, _TP_CALL)
+
+
+def called_by(call: Any, name: str, base: type = object) -> Any:
+    """Return a type, to derive others from, whose objects are called by a native function."""
+    spelled = name.encode()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(spelled))  # the type refers to it until the process ends
+    slots = (_Slot * 2)(_Slot(_TP_CALL, call), _Slot(0, None))
+    new_type: Any = ctypes.pythonapi.PyType_FromSpecWithBases
+    new_type.restype, new_type.argtypes = ctypes.py_object, [ctypes.POINTER(_Spec), ctypes.py_object]
+    return new_type(ctypes.byref(_Spec(spelled, 0, 0, _CAN_BE_BASE, slots)), (base,))
 
 
 def _base() -> Any:
@@ -163,16 +179,10 @@ def _base() -> Any:
     call = getattr(native, "cute_kernels__python_call", None)
     if call is None:
         return tvm_ffi.Function
-    own_call: Any = ctypes.pythonapi.PyType_GetSlot
-    own_call.restype, own_call.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
     state: Any = _Python.in_dll(native, "cute_kernels__python")
-    state.call, state.handler = own_call(tvm_ffi.Function, _TP_CALL), _handle
-    for kept in (_handle, _NAME):  # the library and the type refer to them until the process ends
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    slots = (_Slot * 2)(_Slot(_TP_CALL, ctypes.cast(call, ctypes.c_void_p).value), _Slot(0, None))
-    new_type: Any = ctypes.pythonapi.PyType_FromSpecWithBases
-    new_type.restype, new_type.argtypes = ctypes.py_object, [ctypes.POINTER(_Spec), ctypes.py_object]
-    return new_type(ctypes.byref(_Spec(_NAME, 0, 0, _CAN_BE_BASE, slots)), (tvm_ffi.Function,))
+    state._call, state._handler = call_of(tvm_ffi.Function), _handle
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_handle))  # the library refers to it until the process ends
+    return called_by(ctypes.cast(call, ctypes.c_void_p).value, "tvm_ffi.Function", tvm_ffi.Function)
 
 
 def _handle(function: Any, arguments: tuple[Any, ...], keywords: Any, error: Any) -> Any:
@@ -189,7 +199,8 @@ def _handle(function: Any, arguments: tuple[Any, ...], keywords: Any, error: Any
 
 def _is_numpy_bool(given: Any) -> bool:
     """Tell whether this is NumPy's bool, which tvm-ffi does not know; calls with one are made again."""
-    return getattr(type(given), "__module__", "") == "numpy" and type(given).__name__ in ("bool", "bool_")
+    kind: Any = type(given)
+    return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
 
 
 def _unexpected(function: Any, keyword: str) -> TypeError:
@@ -198,7 +209,7 @@ def _unexpected(function: Any, keyword: str) -> TypeError:
     names = list(inspect.signature(function._prototype).parameters)
     if keyword not in names:
         return TypeError(f"{name}() has no parameter {keyword!r}{_nearest(keyword, names)}")
-    if isinstance(function, NativeVariant):
+    if isinstance(function, NativeVariant) or function.__module__ != function._prototype.__module__:
         return TypeError(f"{name}() takes {keyword!r} by position only")
     module = function.__module__.removeprefix(f"{__package__}.")
     place = f"{__package__}.kwargs.{module}.{name}"

@@ -272,7 +272,8 @@ class _Requirements:
         wrong = f"{self._names[last]} {distinct[0]}"
         if len(reasons) == 1:
             return f": {wrong}"
-        shown = ", ".join(f"{name}: {_shown(value)}" for name, value in zip(self._names, values))
+        known = [(name, value) for name, value in zip(self._names, values) if value is not ...]
+        shown = ", ".join(f"{name}: {_shown(value)}" for name, value in known)
         return f" has no variant for ({shown}): {wrong}"
 
     @functools.cached_property
@@ -333,7 +334,7 @@ def _unlike(slot: Any, value: Any, sizes: dict[str, int]) -> str | None:
         same = value == expected and isinstance(value, bool) == isinstance(expected, bool)
         return None if same else f"is {_shown(value)}, expected {expected!r}"
     if kind == "scalar":
-        return _unlike_scalar(slot["dtype"], value)
+        return _unlike_scalar(slot, value)
     if not _has_shape(value):
         return f"is {_shown(value)}, expected an array"
     dtype, shape = slot["dtype"], slot["shape"]
@@ -369,14 +370,27 @@ def _size(extent: Any, sizes: dict[str, int]) -> str:
     return f"{name}{f' = {sizes[name]}' if name in sizes else ''}{multiple}"
 
 
-def _unlike_scalar(dtype: str, value: Any) -> str | None:
-    types = (bool, int) if dtype == "bool" or "int" in dtype else (bool, int, float)
-    if not isinstance(value, types):
+def _unlike_scalar(slot: Any, value: Any) -> str | None:
+    dtype = slot["dtype"]
+    is_whole = dtype == "bool" or "int" in dtype
+    if not isinstance(value, (bool, int) if is_whole else (bool, int, float)):
         return f"is {_shown(value)}, expected {dtype}"
-    digits = re.search(r"\d+$", dtype)
-    if "int" in dtype and digits:
-        bits, is_signed = int(digits[0]), not dtype.startswith("u")
-        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
-        if not low <= value < high:
-            return f"is {value}, out of the range of {dtype}"
-    return None
+    if not _holds(dtype, value):
+        return f"is {value}, out of the range of {dtype}"
+    step = slot.get("divisible_by", 1)
+    return f"is {value}, expected a multiple of {step}" if is_whole and value % step else None
+
+
+def _holds(dtype: str, value: Any) -> bool:
+    """Tell whether a type has a number, and tvm-ffi, which passes on integers of 64 bits."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return False
+    if dtype == "bool":
+        return value in (0, 1)
+    if "int" in dtype:
+        bits = int(re.sub(r"\D", "", dtype))
+        return 0 <= value < 2**bits if dtype.startswith("u") else -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
+    if dtype == "float64" or not math.isfinite(value):
+        return True
+    with np.errstate(over="ignore"):  # the compiled function converts to narrow types by way of float32
+        return bool(np.isfinite(np.float32(value).astype(numpy.dtype(dtype))))

@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import tvm_ffi
 from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
-from .._runtime import library
+from .._runtime import NativeFunction, call_of, called_by, library
 
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
 
@@ -73,7 +72,9 @@ def is_watched() -> bool:
 class _AskingPython:
     """A function that is called directly or seen, for a PyTorch whose memory could not be read."""
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        if keywords:
+            return super().__call__(*arguments, **keywords)
         return (super().__call__ if _is_direct(*arguments) else self._seen)(*arguments)
 
 
@@ -98,21 +99,6 @@ class _Facts(ctypes.Structure):
     ]
 
 
-class _Slot(ctypes.Structure):
-    _fields_ = [("number", ctypes.c_int), ("function", ctypes.c_void_p)]
-
-
-class _Type(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("sizes", ctypes.c_int * 2),
-        ("flags", ctypes.c_uint),
-        ("slots", ctypes.POINTER(_Slot)),
-    ]
-
-
-_TP_CALL = 50
-_FLAGS = 1 << 10 | 1 << 18  # may be a base; has a version tag, as all types
 _PYTHON = ctypes.PyDLL(None)
 _kept: list[Any] = []
 """What has to stay in memory."""
@@ -166,8 +152,6 @@ def _facts() -> _Facts:
     header = object.__basicsize__
     x = torch.empty(2)
     samples = [x, torch.nn.Parameter(x), torch._neg_view(x), x.to_sparse(), torch.empty(2, device="meta")]
-    get_slot = _PYTHON.PyType_GetSlot
-    get_slot.restype, get_slot.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
     _kept.extend((core, cpu, thread_keys))
     return _Facts(
         type_at=header - 8,
@@ -186,7 +170,7 @@ def _facts() -> _Facts:
         thread_keys=_address(thread_keys),
         function_modes=_address(modes),
         is_profiled=_address(cpu[profiled]),
-        native=get_slot(tvm_ffi.Function, _TP_CALL),
+        native=call_of(NativeFunction),
         is_subclass=_address(_PYTHON.PyType_IsSubtype),
         get_attribute=_address(_PYTHON.PyObject_GetAttrString),
         call=_address(_PYTHON.PyObject_Call),
@@ -195,22 +179,12 @@ def _facts() -> _Facts:
     )
 
 
-def _callable(name: str, function: int) -> type:
-    """Make a class whose objects are called by a function of the library."""
-    slots = (_Slot * 2)(_Slot(_TP_CALL, function))
-    spec = _Type(f"{__name__}.{name}".encode(), (0, 0), _FLAGS, slots)
-    make = _PYTHON.PyType_FromSpec
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.POINTER(_Type),)
-    _kept.append(spec)
-    return make(ctypes.byref(spec))
-
-
 def _in_library() -> tuple[type, Callable[..., bool], Callable[..., bool]]:
     facts = _facts()
     make = library("cute_kernels___traceable")
     names = ("DirectCall", "IsDirect", "HaveMemory")
     call, direct, memory = (
-        _callable(name, make(ctypes.addressof(facts), index)) for index, name in enumerate(names)
+        called_by(make(ctypes.addressof(facts), index), f"{__name__}.{name}") for index, name in enumerate(names)
     )
     return call, direct(), memory()
 
