@@ -19,7 +19,7 @@ def test_functions_say_who_they_are(generated: Path) -> None:
         ("cute_kernels/kwargs", ".kwargs", "cute_kernels.kwargs."),
     ):
         stubs = signatures.stub_signatures(generated / folder)
-        assert len(stubs) > 90
+        assert len(stubs) > (90 if surface == "positional" else 30)  # variants are by position alone
         for name, node in stubs.items():
             seen = runtime[name][surface]
             family, _, key = name.removesuffix("']").partition(".variants['")
