@@ -33,7 +33,7 @@ from .._runtime import NAMESPACE, by_position, keywords, library, resolve, state
 __all__ = ["Array", "DTypeLike", "function", "numpy", "shaped"]
 
 
-_TARGETS: set[str] = vars(jax).setdefault("_cute_stubgen_targets", set())
+_TARGETS: set[str] = jax.__dict__.setdefault("_cute_stubgen_targets", set())
 """Names that JAX knows already, for as long as the process runs."""
 
 
@@ -257,8 +257,9 @@ class _Requirements:
         seen = tuple((v.shape, v.dtype) if _has_shape(v) else (type(v), v) for v in values)
         if seen in self._accepted:
             return
-        reasons = [_mismatch(slots, values) for slots in self._variants]
-        if None not in reasons:
+        found = [_mismatch(slots, values) for slots in self._variants]
+        reasons = [reason for reason in found if reason is not None]
+        if len(reasons) == len(found):
             raise TypeError(f"{self._path}{self._said(values, reasons)}")
         self._accepted.add(seen)
 
