@@ -78,7 +78,7 @@ class Extended(WithMethods):
     pass
 
 
-class Outer:
+class Holder:
     class Nested(NamedTuple):
         x: f32
         y: f32
@@ -216,7 +216,7 @@ sg.export(both, Undecorated(one), out, name="undecorated")
 sg.export(both, Shared(one), out, name="shared")
 sg.export(both, WithMethods(one), out, name="with_methods")
 sg.export(both, Extended(one), out, name="extended")
-sg.export(both, Outer.Nested(one, two), out, name="in_a_class")
+sg.export(both, Holder.Nested(one, two), out, name="in_a_class")
 sg.export(named_like_types, Fields(one, two), out)
 sg.export(with_optionals, out)
 sg.export(with_settings, out)

@@ -10,7 +10,7 @@ import stubgen as sg
 f32 = cutlass.Float32
 
 
-class Pair(NamedTuple):
+class Twins(NamedTuple):
     x: cute.Tensor
     y: Optional[cute.Tensor] = None
 
@@ -34,7 +34,7 @@ def three(a: cute.Tensor, b: Optional[cute.Tensor], c: cute.Tensor):
 
 
 @cute.jit
-def in_a_record(p: Pair, c: cute.Tensor):
+def in_a_record(p: Twins, c: cute.Tensor):
     pass
 
 
@@ -68,4 +68,4 @@ def without_names(with_b):
 @sg.family(with_y=[False, True])
 def in_records(with_y):
     y = t(cute.sym_int()) if with_y else None
-    return sg.kernel(in_a_record, Pair(t(cute.sym_int()), y), t(cute.sym_int()))
+    return sg.kernel(in_a_record, Twins(t(cute.sym_int()), y), t(cute.sym_int()))
