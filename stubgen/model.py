@@ -28,6 +28,7 @@ from stubgen.spelling import (
     LinkerSymbol,
     ModuleName,
     Name,
+    PackageName,
     RelativePath,
     Requirement,
     VersionText,
@@ -425,7 +426,7 @@ class Origin(_Data, frozen=True):
 class Library(_Data, frozen=True):
     """Everything that is generated from."""
 
-    package: CName
+    package: PackageName
     modules: tuple[Module, ...]
     versions: Versions
     device_profiles: dict[ArchName, DeviceProfile]

@@ -21,6 +21,9 @@ ModuleName: TypeAlias = Annotated[str, Meta(pattern=r"\A[^\W\d]\w*(\.[^\W\d]\w*)
 CName: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]*\Z")]
 """An identifier in C as well, such as that of a function or a package."""
 
+PackageName: TypeAlias = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]*\Z", max_length=200)]
+"""What folders and files are called by, which can have 255 bytes."""
+
 LinkerSymbol: TypeAlias = Annotated[str, Meta(pattern=r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z")]
 """A symbol, or nothing."""
 

@@ -45,6 +45,7 @@ from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, Mod
 from stubgen.devices import builtin_profile
 from stubgen.diagnostics import StubgenError
 from stubgen.elf_format import HEADER, SECTION
+from stubgen.inputs import BuildInputs
 from stubgen.model import Library, Place
 from stubgen.reuse import Reuse
 from stubgen.section import SECTION as SECTION_NAME
@@ -110,7 +111,7 @@ class Forger:
         (project / "kernels").mkdir(parents=True)
         source = project / "kernels" / "k.py"
         source.write_text("import stubgen as sg\n\nsg.export(print, 1)\n")
-        self._modules = discovery.find_modules([source], project)
+        self._inputs = BuildInputs(project, discovery.kernel_modules([source], project))
         self._module = ModuleJob("k", str(source), "kernels/k.py", "k", str(source.parent))
         self._settings = Settings(str(project), "sm_90a", builtin_profile("sm_90a"), str(project))
         kernel = next(k for k in library.kernels if k.effects.mutates and not k.variant)
@@ -232,7 +233,7 @@ class Forger:
         )
 
     def _expanded(self, store: _Forged) -> str:
-        reuse = Reuse(store, self._modules, [self._module], self._settings)
+        reuse = Reuse(store, self._inputs, self._settings)
         expansion = reuse.expansion(self._module)
         if expansion is None:
             return "miss"
@@ -240,7 +241,7 @@ class Forger:
         return "taken"
 
     def _reused(self, store: _Forged) -> str:
-        reuse = Reuse(store, self._modules, [self._module], self._settings)
+        reuse = Reuse(store, self._inputs, self._settings)
         job = CompileJob(self._module, self._declared, "ops__k", str(self.inside / "k.ll"))
         found = reuse.compiled(job)
         if found is None:
@@ -248,7 +249,7 @@ class Forger:
         compiled = found.outcome(job).compiled
         assert compiled is not None
         built = compilation.Built(compiled, {"": Path(job.ir_path)}, self._declared.effects)
-        modules = binding.bound_modules(self._modules, {self._modules[0].name: [built]})
+        modules = binding.bound_modules(self._inputs.modules, {self._inputs.modules[0].name: [built]})
         texts = render.render(msgspec.structs.replace(self._library, modules=modules))
         output = self.inside / "rendered"
         package.commit(output, self._library.package, {path: text.encode() for path, text in texts.items()})

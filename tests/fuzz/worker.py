@@ -194,7 +194,10 @@ def judge_result(
         return None
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reference(*arguments)
+        try:
+            reference(*arguments)
+        except IndexError:  # a bool that does for a number reads one element of none: nobody counts them
+            return None
     for given in call.given.values():
         for tensor in tensors(given):
             level_nans(tensor.view(memory), tensor.view(before))
