@@ -200,7 +200,7 @@ def _handle(function: Any, arguments: tuple[Any, ...], keywords: Any, error: Any
 def _is_numpy_bool(given: Any) -> bool:
     """Tell whether this is NumPy's bool, which tvm-ffi does not know; calls with one are made again."""
     kind: Any = type(given)
-    return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
+    return getattr(kind, "__module__", "") == "numpy" and kind.__name__ in ("bool", "bool_")
 
 
 def _unexpected(function: Any, keyword: str) -> TypeError:
