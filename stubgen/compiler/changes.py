@@ -92,7 +92,8 @@ class Baseline:
 
     def add_new(self, unit_of: Callable[[types.ModuleType], str] | None = None) -> None:
         """Add what was imported since."""
-        for name, module in list(sys.modules.items()):
+        modules: list[tuple[str, object]] = list(sys.modules.items())  # anything may be put there
+        for name, module in modules:
             if not isinstance(module, types.ModuleType) or id(module) in self._seen or _is_running(module):
                 continue
             self._seen.add(id(module))

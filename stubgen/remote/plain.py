@@ -12,7 +12,7 @@ import importlib
 import io
 import pickle
 from collections.abc import Generator, Iterable
-from typing import Any
+from typing import Any, cast
 
 _PLAIN = ("bytes", "bytearray", "memoryview")
 
@@ -59,8 +59,9 @@ class _Stranger(Exception):  # noqa: N818  # many are none
 def _exception(kind: object, attributes: object, *rest: object) -> Exception:
     """Make an exception in the way of tblib, which Dask pickles them with."""
     del rest
-    arguments = attributes.get("args", ()) if isinstance(attributes, dict) else ()
+    named = cast("dict[str, object]", attributes) if isinstance(attributes, dict) else {}
+    arguments = named.get("args", ())
     if isinstance(kind, type) and issubclass(kind, Exception) and isinstance(arguments, tuple):
         with contextlib.suppress(TypeError):
-            return kind(*arguments)
-    return _Stranger(kind)
+            return kind(*cast("tuple[object, ...]", arguments))
+    return _Stranger(cast("object", kind))

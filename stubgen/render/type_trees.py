@@ -85,10 +85,8 @@ def text(kind: Type, *, tensor: str = TENSOR.name) -> str:
         What tensors are called, as frameworks have their own.
     """
     match kind:
-        case Own() if kind == TENSOR:
-            return tensor
-        case Name(name=name):
-            return name
+        case Name(name=name) | Own(name=name):
+            return tensor if kind == TENSOR else name
         case Tuple(items=items):
             inner = ", ".join(text(item, tensor=tensor) for item in items)
             return f"tuple[{inner}]" if inner else "tuple[()]"
