@@ -59,9 +59,10 @@ class _Stranger(Exception):  # noqa: N818  # many are none
 def _exception(kind: object, attributes: object, *rest: object) -> Exception:
     """Make an exception in the way of tblib, which Dask pickles them with."""
     del rest
+    given = kind
     named = cast("dict[str, object]", attributes) if isinstance(attributes, dict) else {}
     arguments = named.get("args", ())
     if isinstance(kind, type) and issubclass(kind, Exception) and isinstance(arguments, tuple):
         with contextlib.suppress(TypeError):
             return kind(*cast("tuple[object, ...]", arguments))
-    return _Stranger(cast("object", kind))
+    return _Stranger(given)
