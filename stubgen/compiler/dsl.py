@@ -175,7 +175,7 @@ def tvm_ffi_dtype(numeric: Any) -> str | None:
 
 
 def numeric_type(name: str) -> Any:
-    """Give the number type that tvm-ffi calls by a name, or ``None`` if there is none."""
+    """Return the number type that tvm-ffi calls by a name, or ``None`` if there is none."""
     return next((t for t, known in converter.NumericToTVMFFIDtype.items() if known == name), None)
 
 

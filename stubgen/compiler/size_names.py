@@ -26,7 +26,7 @@ def name_symbols_as_declared() -> None:
 
 
 def name_apart(params: Sequence[Any]) -> None:
-    """Give sizes that the compiled function does not compare different names.
+    """Name sizes apart that the compiled function does not compare.
 
     The first of a declared name keeps it. Others come from a second object of that name, from a number that
     is also a declared name, and from packing, which makes another size of one.

@@ -136,7 +136,7 @@ class Batch:
         return None
 
     def _give_to_others(self) -> None:
-        """Give away what a worker has that says nothing, and what is for workers that are gone."""
+        """Pass on what a worker has that says nothing, and what is for workers that are gone."""
         usable = self._cluster.usable
         if not usable:
             return

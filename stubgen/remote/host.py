@@ -89,7 +89,7 @@ def _done(workers: Workers, task: Task, ir_path: str) -> Any:
 
 
 def _live(answers: _Answers, parent: int) -> None:
-    """Give signs of life, and end with the process that this one was started by."""
+    """Send signs of life, and end with the process that this one was started by."""
     with contextlib.suppress(OSError):
         while os.getppid() == parent:
             answers.send(b"")

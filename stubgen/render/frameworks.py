@@ -212,7 +212,7 @@ def _torch_functional(module: Module, function: Function, made: Functional, libr
 def _schema(
     parameters: Sequence[Parameter], changed: Sequence[str], *, returned: int, choices: Sequence[str] = ()
 ) -> str:
-    """Give the schema of an operator, such as ``(Tensor x, Tensor(a1!) out, Scalar eps) -> ()``."""
+    """Return the schema of an operator, such as ``(Tensor x, Tensor(a1!) out, Scalar eps) -> ()``."""
     items = [
         f"{_schema_type(p.slot, f'a{index}!' if p.name in changed else '')} {p.name}"
         for index, p in enumerate(parameters)
