@@ -349,7 +349,7 @@ The DSL looks the types of fields up where an annotation names the class.
     ),
     "CS256": Entry(
         "the name of {path} is not UTF-8",
-        "rename it, or the folder on its way whose name is not",
+        "rename it, or the folder on its way whose name is not; if only the locale is not, set PYTHONUTF8=1",
         "Generated files, records of runs and messages name files, and all of these are UTF-8.",
     ),
     "CS257": Entry(

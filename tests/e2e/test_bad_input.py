@@ -545,7 +545,7 @@ def test_a_wrong_configuration_is_one_line(project: Project, text: str, code: st
         (["generate", "--jobs", "many"], "--jobs"),
         (["generate", "--toolchain", "gcc"], "'zig'"),
         (["generate", "--host", "z80"], "'native'"),
-        (["generate", "-C", "/nonexistent"], "does not exist"),
+        (["generate", "-C", "nowhere/at/all"], "does not exist"),
         (["generate", "-C", __file__], "is a file"),
         (["explain", "CS000"], "there is no CS000"),
     ],

@@ -112,8 +112,8 @@ def test_options_that_would_do_nothing_are_refused(
     assert reason in " ".join(done.stderr.replace("│", " ").split())
 
 
-def test_more_machines_than_kernels(machines: list[Runner]) -> None:
-    assert machines[0].shard("9/9") == []
+def test_more_machines_than_kernels(machines: list[Runner], tmp_path: Path) -> None:
+    assert machines[0].shard("9/9", "-o", tmp_path) == []
 
 
 def test_what_holds_no_shard(tmp_path: Path) -> None:
