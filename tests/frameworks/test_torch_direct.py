@@ -184,3 +184,153 @@ with Seeing():
 """
     names = ["framed.scale.default", "other__framed.scale.default", "other__framed.axpby.functional"]
     assert run_apart(code) == f"[12.0, 12.0] {names}"
+
+
+# ---------------------------------------------------------------------------------------------------------
+# How kernels are called
+
+
+COUNTING = """
+import ctypes, threading, time
+import numpy as np
+import torch, framed.torch as native
+from framed import cpu as plain
+from framed.torch import _direct
+
+facts = _direct._facts()
+theirs = (ctypes.c_uint64 * 7).from_address(facts.exchange)
+turn = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+tensors = 0
+
+@turn
+def counting(tensor, into):
+    global tensors
+    tensors += 1
+    return turn(theirs[5])(tensor, into)
+
+ours = (ctypes.c_uint64 * 7)(*theirs)
+ours[5] = ctypes.cast(counting, ctypes.c_void_p).value
+facts.exchange = ctypes.addressof(ours)
+_direct._function_of_library(ctypes.addressof(facts), 0)
+
+def called(function, *arguments):
+    global tensors
+    tensors = 0
+    try:
+        function(*arguments)
+    except Exception as error:
+        return tensors, type(error), str(error)
+    return tensors, None, ""
+"""
+"""Counts the tensors that the library turns itself."""
+
+
+def test_what_the_library_does_not_know_is_left_to_tvm_ffi(run_apart: Callable[[str], str]) -> None:
+    code = """
+x, y = torch.arange(3.0), torch.ones(3)
+known = [x, torch.nn.Parameter(x)]
+for given in [*known, x.numpy(), torch.from_numpy(x.numpy())]:
+    for two in (2.0, 2, np.float64(2), np.float32(2), True):
+        out, expected = torch.zeros(3), torch.zeros(3)
+        count, *_ = called(native.axpby, two, given, 3, y, out)
+        plain.axpby(float(two), x, 3, y, expected)
+        assert torch.equal(out, expected), (two, given)
+        known_number = type(two) in (float, int, bool)
+        assert count == (3 if known_number and isinstance(given, torch.Tensor) else 0), (two, given, count)
+print("right")
+"""
+    assert run_apart(COUNTING + code).startswith("right")
+
+
+def test_errors_are_those_of_the_plain_function(run_apart: Callable[[str], str]) -> None:
+    """Nothing runs twice, and nothing is said differently."""
+    code = """
+x, y, out = torch.arange(3.0), torch.ones(3), torch.zeros(3)
+wrong = [
+    (2.0, x, 3.0, y, torch.zeros(4)),
+    (2.0, x.int(), 3.0, y, out),
+    (2.0, x[::2], 3.0, y, out),
+    (2.0, x, "a", y, out),
+    (2.0, x, "\\ud800", y, out),
+    (2.0, x, 3.0, y, "a\\0b"),
+    (2.0, x, None, y, out),
+    (2.0, x, 3.0, y, None),
+    (2.0, 1.0, 3.0, y, out),
+    (2.0, x, 3.0, y),
+    (2.0, x, 3.0, y, out, out),
+    (2**70, x, 3.0, y, out),
+    (),
+]
+for arguments in wrong:
+    count, *error = called(native.axpby, *arguments)
+    _, *expected = called(plain.axpby, *arguments)
+    assert error == expected and error[0] is not None, (arguments, error, expected)
+    assert not out.any()
+print("right", called(native.scale, x.clone(), 2.0)[1])
+"""
+    assert run_apart(COUNTING + code) == "right None"
+
+
+def test_families_are_called_directly_by_name(run_apart: Callable[[str], str]) -> None:
+    code = """
+x, bias, out = torch.arange(3.0) - 1, torch.ones(3), torch.zeros(3)
+print(called(native.activated, x, "relu", None, out)[0], out.tolist())
+print(called(native.activated, x, "negate", bias, out)[0], out.tolist())
+wrong = x, "nonsense", bias, out
+print(called(native.activated, *wrong)[1:] == called(plain.activated, *wrong)[1:])
+"""
+    lines = run_apart(COUNTING + code).splitlines()
+    assert lines == ["2 [0.0, 0.0, 1.0]", "3 [2.0, 1.0, 0.0]", "True"]
+
+
+def test_references_are_given_back(run_apart: Callable[[str], str]) -> None:
+    code = """
+import sys
+x, wrong = torch.arange(3.0), torch.arange(3)
+kept = (x, wrong, native.scale, None, 2.0)
+def counts():
+    return [sys.getrefcount(item) for item in kept]
+for tensor in kept[:2]:
+    called(native.scale, tensor, 2.0)
+    before = counts()
+    for _ in range(1_000):
+        called(native.scale, tensor, 2.0)
+    assert max(abs(a - b) for a, b in zip(before, counts())) < 100, (before, counts())
+print("right")
+"""
+    assert run_apart(COUNTING + code) == "right"
+
+
+@pytest.mark.parametrize("releases", [True, False])
+def test_others_run_meanwhile_if_the_function_lets_them(
+    run_apart: Callable[[str], str], releases: bool
+) -> None:
+    code = f"""
+x = torch.ones(50_000_000)
+native.scale.release_gil = {releases}
+ticks, done = [], threading.Event()
+def tick():
+    while not done.is_set():
+        ticks.append(time.monotonic())
+        time.sleep(0)
+thread = threading.Thread(target=tick)
+thread.start()
+start = time.monotonic()
+native.scale(x, 1.0)
+end = time.monotonic()
+done.set()
+thread.join()
+share = (end - start) / 10
+print(sum(start + share < tick < end - share for tick in ticks) > 0)
+"""
+    assert run_apart(COUNTING + code) == str(releases)
+
+
+def test_a_pytorch_that_does_not_tell_of_its_tensors(run_apart: Callable[[str], str]) -> None:
+    code = """
+x = torch.arange(3.0)
+facts.exchange = 0
+_direct._function_of_library(ctypes.addressof(facts), 0)
+print(called(native.scale, x, 2.0)[0], x.tolist())
+"""
+    assert run_apart(COUNTING + code) == "0 [0.0, 2.0, 4.0]"
