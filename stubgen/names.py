@@ -76,7 +76,9 @@ RESERVED_MODULES = frozenset(
 )
 """Modules and folders that a generated package has of its own, besides private ones."""
 
-USED_BY_HEADERS = frozenset({"StreamGuard", "load_library", "register_functions", "set_stream", "take_error"})
+USED_BY_HEADERS = frozenset(
+    {"Number", "StreamGuard", "load_library", "register_functions", "set_stream", "take_error"}
+)
 """What the generated headers define in the package's namespace beside the kernels."""
 
 

@@ -134,7 +134,7 @@ def _form(slot: Slot) -> _Form:
         case TensorSlot():
             return _TENSOR
         case ScalarSlot(dtype=dtype):
-            return _Form(cpp_types.scalar_type(dtype).removeprefix("std::"), _scalar_helper(dtype))
+            return _scalar(dtype)
         case ShapeSlot():
             return _SHAPE
         case PointerSlot() | StreamSlot():
@@ -146,6 +146,18 @@ def _form(slot: Slot) -> _Form:
             return _common(given, optional=len(given) < len(alternatives))
         case _:
             return _ANY
+
+
+def _scalar(dtype: str) -> _Form:
+    """Return the form of a number.
+
+    Integers have all bits that are passed: C narrows without a word, and the compiled function refuses what
+    is out of its range.
+    """
+    helper = _scalar_helper(dtype)
+    if helper == "int":
+        return _INT64
+    return _Form(cpp_types.scalar_type(dtype).removeprefix("std::"), helper)
 
 
 def _common(slots: Sequence[Slot], *, optional: bool) -> _Form:

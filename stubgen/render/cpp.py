@@ -205,7 +205,7 @@ def _enum(choice: cpp_families.Choice, family: Family) -> _Enum:
 
 def _spelled(function: Kernel | Family, structs: ModuleStructs, types: Collection[str] = ()) -> list[str]:
     """Spell the parameters so that none hides a type that is used beside it."""
-    taken = {*structs.names.values(), *types}
+    taken = {*structs.names.values(), *types, "Number"}
     return cpp_types.parameter_names([p.name for p in function.parameters], taken)
 
 
@@ -248,7 +248,8 @@ def _parameters(
         choice = (choices or {}).get(parameter.name)
         value = parameter.default
         if choice is not None:
-            kind, default = choice.type, value and choice.expression(cast("ChoiceValue", value.value))
+            kind = choice.type if choice.is_enum else cpp_types.parameter_of(choice.type)
+            default = value and choice.expression(cast("ChoiceValue", value.value))
         else:
             kind = cpp_types.parameter_type(parameter.slot, structs.names)
             if kind == "tvm::ffi::TensorView":
@@ -273,9 +274,21 @@ def _arguments(
         choice = (choices or {}).get(parameter.name)
         if choice is not None and choice.is_enum:
             passed.append(f"{detail}::passed({name})")
+        elif choice is not None:
+            passed.append(f"{name}.passed()")
         else:
-            passed.append(_argument(parameter.slot, name, structs.of))
+            passed.append(_parameter_passed(parameter.slot, name, structs))
     return passed
+
+
+def _parameter_passed(slot: Slot, name: str, structs: ModuleStructs) -> str:
+    """Write what the compiled function gets for a parameter, which is wrapped if it is a number."""
+    kind = cpp_types.parameter_type(slot, structs.names)
+    if kind.startswith("Number<"):
+        return f"{name}.passed()"
+    if kind.startswith("std::optional<Number<"):
+        return f"{name} ? {name}->passed() : tvm::ffi::AnyView()"
+    return _argument(slot, name, structs.of)
 
 
 def _argument(slot: Slot, text: str, structs: Mapping[TupleSlot, Struct]) -> str:

@@ -55,6 +55,8 @@ def parameter_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
     match slot:
         case TensorSlot():
             return "tvm::ffi::TensorView"
+        case ScalarSlot(dtype=dtype):
+            return parameter_of(scalar_type(dtype))
         case ShapeSlot() | TupleSlot():
             return f"const {member_type(slot, structs)}&"
         case OneOfSlot(alternatives=alternatives):
@@ -66,10 +68,12 @@ def parameter_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
 def _common_type(given: list[Slot], alternatives: tuple[Slot, ...]) -> str:
     """Give a type that takes whatever one of several slots takes; the dispatcher looks at what it holds."""
     types = {parameter_type(slot, {}) for slot in given}
-    if types <= _INTEGERS:
-        common = "std::int64_t"
-    elif types <= _INTEGERS | {"float", "double"}:
-        common = "double"
+    if types == {parameter_of("std::uint64_t")}:
+        common = types.pop()
+    elif types <= _INTEGERS:
+        common = parameter_of("std::int64_t")
+    elif types <= _INTEGERS | {parameter_of("float"), parameter_of("double")}:
+        common = parameter_of("double")
     elif types <= {"tvm::ffi::TensorView", "void*"} and len(types) == 1:
         common = types.pop()
     else:
@@ -79,7 +83,22 @@ def _common_type(given: list[Slot], alternatives: tuple[Slot, ...]) -> str:
     return f"std::optional<{common}>"  # takes what converts to a view, which tvm-ffi's own does not
 
 
-_INTEGERS = frozenset(f"std::{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_COMMON = ("std::int64_t", "std::uint64_t", "double")
+"""The types of numbers that take what one of several slots takes."""
+
+
+def parameter_of(number: str) -> str:
+    """Return the type of a parameter that takes a number of a type, and nothing that would be narrowed.
+
+    >>> parameter_of("float")
+    'Number<float>'
+    """
+    return f"Number<{number}>"
+
+
+_INTEGERS = frozenset(
+    parameter_of(f"std::{sign}int{bits}_t") for sign in ("", "u") for bits in (8, 16, 32, 64)
+)
 
 
 def string(text: str) -> str:
@@ -132,10 +151,10 @@ def _element_type(slot: Slot, *, hidden: bool) -> str:
 
 
 def scalar_type(dtype: str) -> str:
-    """Give the type of a number by tvm-ffi's name for it; small floats travel as ``float``."""
+    """Return the type of a number by tvm-ffi's name for it; small floats travel as ``float``."""
     if dtype == "bool":
         return "bool"
-    if dtype.startswith(("int", "uint")):
+    if "int" in dtype:
         return f"std::{dtype}_t"
     return "double" if dtype == "float64" else "float"
 
@@ -158,7 +177,7 @@ def default(slot: Slot, value: object) -> str | None:
             return "nullptr" if parameter_type(slot, {}) == "void*" else "std::nullopt"
         case OneOfSlot(), bool() | int() | float():
             kind = parameter_type(slot, {})
-            return number(kind, value) if kind in {"std::int64_t", "double"} else None
+            return next((number(bare, value) for bare in _COMMON if kind == parameter_of(bare)), None)
         case _:
             return None
 

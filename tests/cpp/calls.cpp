@@ -8,7 +8,8 @@
 
 namespace ck = cute_kernels;
 
-void expect_errors();  // in errors.cpp
+void expect_errors();   // in errors.cpp
+void expect_numbers();  // in numbers.cpp
 
 namespace {
 
@@ -177,4 +178,5 @@ int main() {
   variants();
   choices();
   expect_errors();
+  expect_numbers();
 }

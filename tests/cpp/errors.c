@@ -35,6 +35,7 @@ static void arguments_that_do_not_fit(void) {
   expect_error(cute_kernels_host_add_constant(pair, wide, 1), "ValueError", "b is Tensor([2], float64, CPU), expected dtype float32");
   expect_error(cute_kernels_host_row_sums__float32_2(pair, pair), "ValueError", "host_row_sums(");
   expect_error(cute_kernels_host_shape_static(shape, sizes), "ValueError", "host_shape_static");
+  expect_error(cute_kernels_host_pointer(three, 1ll << 32, pair), "ValueError", "count is 4294967296, expected int32");
 
   expect_error(cute_kernels_host_row_sums(triple, triple), "TypeError", "host_row_sums");
   expect_error(cute_kernels_host_activate(pair, "cuboid", pair), "TypeError", "cuboid");

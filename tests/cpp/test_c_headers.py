@@ -28,7 +28,6 @@ WRONG = {
     "an argument for none": "cute_kernels_host_frozen(tensor, 3, tensor)",
     "another struct": "cute_kernels_host_affine(powers, tensor)",
     "a tensor for a struct": "cute_kernels_host_affine(tensor, tensor)",
-    "a number that a narrow integer does not hold": "cute_kernels_host_pointer(floats, 1ll << 40, tensor)",
     "a tensor for a shape": "cute_kernels_host_shape_static(tensor, tensor)",
     "an unknown function": "cute_kernels_host_axpbx(tensor)",
 }

@@ -11,6 +11,7 @@ import pytest
 from tests.cpp.compilers import CLANG, GCC, NVCC, SANITIZERS, Compiler
 
 HERE = Path(__file__).parent
+PROGRAM = [HERE / name for name in ("calls.cpp", "errors.cpp", "numbers.cpp")]
 COMPILERS = [GCC, CLANG]
 STANDARDS = ["c++17", "c++20"]
 
@@ -59,20 +60,18 @@ def test_cuda_files_can_include_them(package: Path, headers: list[str], tmp_path
 def test_every_argument_arrives_and_errors_are_thrown(
     package: Path, compiler: Compiler, standard: str, tmp_path: Path
 ) -> None:
-    """Two units that include the same headers, linked together."""
-    sources = [HERE / "calls.cpp", HERE / "errors.cpp"]
+    """Units that include the same headers, linked together."""
     library = package / "lib" / "libcute_kernels.so"
     program = tmp_path / "program"
-    compiler.build(program, sources, library, standard=standard, include=package / "include")
+    compiler.build(program, PROGRAM, library, standard=standard, include=package / "include")
     done = subprocess.run([program], check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_sanitizers_find_nothing(package: Path, tmp_path: Path) -> None:
-    sources = [HERE / "calls.cpp", HERE / "errors.cpp"]
     library, include = package / "lib" / "libcute_kernels.so", package / "include"
     program = tmp_path / "program"
-    GCC.build(program, sources, library, standard="c++17", include=include, options=SANITIZERS)
+    GCC.build(program, PROGRAM, library, standard="c++17", include=include, options=SANITIZERS)
     done = subprocess.run([program], check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
 

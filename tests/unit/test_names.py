@@ -136,7 +136,7 @@ CSIGNAL HUGE I MAXFLOAT math_errhandling NFDBITS NZERO sched_priority A1_B2
 """.split()  # noqa: SIM905
 NO_MACROS = "W WS N mA BM Q K_cache L_x_ E1 Mx M_ S NA sched L_ LP_x SYSx".split()  # noqa: SIM905
 IN_STUBS = ["Literal", "Pointer", "Stream", "Tensor", "annotations"]
-IN_HEADERS = ["StreamGuard", "load_library", "register_functions", "set_stream", "take_error"]
+IN_HEADERS = ["Number", "StreamGuard", "load_library", "register_functions", "set_stream", "take_error"]
 IN_MODULES = ["_NamedTuple", "_Protocol", "_TypedDict", "_dataclass", "_family", "_keywords", "_native"]
 
 
