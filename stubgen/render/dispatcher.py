@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stubgen import archs, dispatch
 from stubgen.dispatch.texts import stated
 from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Library, tvm_ffi_symbol
-from stubgen.render import cpp_types, documentation
+from stubgen.render import cpp_types, documentation, refusals
 from stubgen.render.decision_tree import decision_tree, double, int64
 from stubgen.render.templates import fill
 
@@ -22,6 +22,7 @@ def dispatcher(library: Library) -> str:
     arch_sets = list(dict.fromkeys(kernel.archs for kernel in with_code))
     return fill(
         "dispatcher.c.j2",
+        nearest=refusals.NEAREST,
         arch_sets=[[archs.parse(name) for name in names] for names in arch_sets],
         kernels=[_kernel(kernel, package, arch_sets.index(kernel.archs)) for kernel in with_code],
         host_functions=[
@@ -115,6 +116,8 @@ class _Selection:
     body: str
     has_builds: bool
     """Whether the body may end with no build for the GPU."""
+    descriptions: list[str]
+    """Of the variants, for what says why none of them was found."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,7 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
                 parameters=cpp_types.string(", ".join(own)),
                 body=decision_tree(selection.variants, package),
                 has_builds=any(kernel.has_device_code for kernel in selection.variants),
+                descriptions=[cpp_types.string(refusals.description(v)) for v in selection.variants],
             )
             for selection in found
         ],

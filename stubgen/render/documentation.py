@@ -128,6 +128,8 @@ def notes(
     sizes = _size_facts(kernel.parameters)
     if sizes:
         sentences.append(f"Sizes: {'; '.join(sizes)}.")
+    if kernel.effects.mutates:
+        sentences.append(f"Writes to {_enumerated(list(kernel.effects.mutates), 'and')}.")
     fixed = [f"{item.name}={item.value}" for item in (*kernel.frozen, *hidden)]
     if fixed:
         sentences.append(f"Compiled with {', '.join(fixed)}.")

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+import msgspec
+
 from stubgen import frameworks
+from stubgen.effects import Effects
 from stubgen.model import (
     ChoiceSlot,
     Framework,
@@ -158,6 +161,8 @@ def _doc(library: Library, framework: Framework | None, text: str) -> str:
 def _function_doc(module: Module, function: Function, made: Functional | None) -> str:
     variants = functional.variants(function, module)
     width = WIDTH - len(_INDENT)
+    if made is not None:  # what it writes to, it returns
+        function = msgspec.structs.replace(function, effects=Effects())
     lines = documentation.function_doc(function, variants if variants != (function,) else (), width=width)
     for sentence in _told(made) if made else ():
         lines += ["", sentence]

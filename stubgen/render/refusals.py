@@ -46,10 +46,13 @@ from stubgen.signatures import float_limit
 EXPLAIN = "cute_stubgen_explain"
 """The function that failed calls end with; it is seen within the library alone."""
 
+NEAREST = "cute_stubgen_nearest"
+"""The one that says what does not fit the variant of a family that is nearest to a call."""
+
 
 def refusals() -> str:
     """Return the C of the function that explains errors; it is the same in all libraries."""
-    return fill("refusals.c.j2", name=EXPLAIN)
+    return fill("refusals.c.j2", name=EXPLAIN, nearest=NEAREST)
 
 
 def descriptions(library: Library) -> dict[str, str]:
@@ -57,13 +60,14 @@ def descriptions(library: Library) -> dict[str, str]:
     found: dict[str, str] = {}
     for kernel in library.kernels:
         for arch in kernel.archs:
-            found[kernel.build_name(library.package, arch)] = _description(kernel, arch)
+            found[kernel.build_name(library.package, arch)] = description(kernel, arch)
         if not kernel.archs:
-            found[kernel.name] = _description(kernel, "-")
+            found[kernel.name] = description(kernel)
     return found
 
 
-def _description(kernel: Kernel, arch: str) -> str:
+def description(kernel: Kernel, arch: str = "-") -> str:
+    """Return what describes one compiled function."""
     variant = kernel.variant
     names = [parameter.name for parameter in kernel.parameters]
     words = [

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import math
 import pickle
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,3 +286,63 @@ def test_a_tensor_does_for_a_pointer_by_keyword_and_is_checked(kw: Any) -> None:
     freed.untyped_storage().resize_(0)
     with pytest.raises(ValueError, match=r"^p is a tensor of float32 on cpu:0 without memory"):
         kw.host_pointer(freed, 1, o)
+
+
+def test_records_passed_by_position_are_called_by_their_type_and_told_where_to_go(host: Any, kw: Any) -> None:
+    x, out = np.float32([1, 2]), np.float32([0, 0])
+    series = host.HostPowers(x, 2.0)
+    with pytest.raises(
+        TypeError,
+        match=r"^series is an object of type HostPowers, expected a tuple; "
+        r"cute_kernels\.kwargs\.host\.host_powers takes the object when calling",
+    ):
+        host.host_powers(series, out)
+    kw.host_powers(series, out)
+    assert out.any()
+    with pytest.raises(
+        TypeError, match=r"^operands\[1\] is an object of type HostPowers, expected a tuple; "
+    ):
+        host.host_tuple((x, series), out)
+    with pytest.raises(
+        TypeError, match=r"^a is an object of type HostPowers, expected a tensor when calling"
+    ):
+        host.host_add_constant(series, out, 1.0)
+    with pytest.raises(
+        TypeError, match=r"^arguments is an object of type object, expected a tuple when calling"
+    ):
+        host.host_affine(object(), out)
+    with pytest.raises(ValueError, match=r"^operands is \(5,\), expected a tuple of 2 items when calling"):
+        host.host_tuple((5,), out)
+
+
+@pytest.mark.parametrize(
+    ("rows", "out", "said"),
+    [
+        (np.ones((3, 4), np.float32), np.ones(3, np.float32), "x.shape[1] is 4, expected 2"),
+        (np.ones((3, 2), np.int16), np.ones(3, np.int16), "x is Tensor([3, 2], int16, CPU), expected dtype"),
+        (
+            np.ones(3, np.float32),
+            np.ones(3, np.float32),
+            "x is Tensor([3], float32, CPU), expected 2 dimensions",
+        ),
+    ],
+)
+def test_a_family_says_what_does_not_fit_the_nearest_variant(
+    host: Any, rows: Any, out: Any, said: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"; the nearest is \w+, but {re.escape(said)}"):
+        host.host_row_sums(rows, out)
+
+
+def test_empty_keywords_are_none_and_the_function_runs_once(host: Any) -> None:
+    x = np.float32([1, 2])
+    type(host.host_add_constant).__call__(host.host_add_constant, x, x, 1.0, **{})
+    assert x.tolist() == [2, 3]
+
+
+def test_docstrings_say_what_is_written_to(host: Any, kw: Any) -> None:
+    for function in (host.host_row_sums, kw.host_row_sums):
+        assert "\n    Writes to out.\n" in function.__doc__
+    functional = importlib.import_module("cute_kernels.torch.functional")
+    assert "Returns out." in functional.host_row_sums.__doc__
+    assert "Writes to" not in functional.host_row_sums.__doc__

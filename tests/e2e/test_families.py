@@ -337,7 +337,7 @@ def test_the_docstring_of_a_family_stands_in_for_the_kernels(families: ModuleTyp
         ("by_str", 'ré"\\\n', r'"ré\"\\\n"'),
         ("by_str", "é" * 40, '"' + "é" * 32 + '"...'),
         ("by_str", np.bool_(True), "True"),
-        ("by_str", object(), "a Python object"),
+        ("by_str", object(), "an object of type object"),
     ],
 )
 def test_what_was_passed_is_shown_so_that_it_can_be_told(
