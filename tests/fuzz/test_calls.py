@@ -1,5 +1,7 @@
 """Random argument lists for every host function: an error that says where, or the right result; nothing else.
 
+Positional calls take turns between the plain functions and those for PyTorch.
+
 CI makes the same calls each time. ``CUTE_STUBGEN_FUZZ_SEED=anything`` makes others, and
 ``CUTE_STUBGEN_FUZZ_CALLS=1000000`` more of them. A failure shows the list, its seed and its number;
 ``python -m tests.fuzz.worker PACKAGE SEED NUMBER NUMBER+1 FILE`` makes that one call again.

@@ -90,12 +90,19 @@ class Package:
             if keeps_promises(call):
                 return call
 
-    def attempt(self, call: Call, seed: str) -> tuple[str, str | None]:
-        """Make a call; give what came of it in a word, and what is wrong with that."""
-        module = importlib.import_module(
-            f"{self.name}.{'kwargs.' if call.by_keyword else ''}{call.kernel.module}"
-        )
-        function = getattr(module, call.kernel.name)
+    def surface(self, call: Call, number: int) -> str:
+        """Return the module to call by: every other positional call goes through PyTorch's, if that has it."""
+        if call.by_keyword:
+            return f"{self.name}.kwargs.{call.kernel.module}"
+        operators = f"{self.name}.torch"
+        if number % 2 and hasattr(importlib.import_module(operators), call.kernel.name):
+            return operators
+        return f"{self.name}.{call.kernel.module}"
+
+    def attempt(self, call: Call, seed: str, surface: str) -> tuple[str, str | None]:
+        """Make a call; return what came of it in a word, and what is wrong with that."""
+        module = importlib.import_module(f"{self.name}.{call.kernel.module}")
+        function = getattr(importlib.import_module(surface), call.kernel.name)
         memory = fresh_memory(call, seed)
         before = memory.copy()
         positional = [given.build(memory, module) for given in call.positional]
@@ -281,10 +288,12 @@ def main() -> None:
         for number in range(int(first), int(last)):
             call = package.draw(seed, number)
             progress[:] = struct.pack("<q", number)
-            outcome, problem = package.attempt(call, seed)
+            surface = package.surface(call, number)
+            outcome, problem = package.attempt(call, seed, surface)
             seen[outcome] += 1
             if problem:
-                print(json.dumps({"number": number, "call": str(call), "problem": problem}), flush=True)
+                shown = f"{surface}: {call}"
+                print(json.dumps({"number": number, "call": shown, "problem": problem}), flush=True)
     print(json.dumps(seen))
 
 
