@@ -91,7 +91,7 @@ class Package:
                 return call
 
     def surface(self, call: Call, number: int) -> str:
-        """Return the module to call by: every other positional call goes through PyTorch's, if that has it."""
+        """Return the module to call by: every second positional call is PyTorch's, if it can be."""
         if call.by_keyword:
             return f"{self.name}.kwargs.{call.kernel.module}"
         operators = f"{self.name}.torch"
