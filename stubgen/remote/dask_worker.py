@@ -232,11 +232,14 @@ class _Process:
 
 @contextlib.contextmanager
 def _process(run: Run, there: _There) -> Generator[_Process, None, None]:
-    """Lend a process; one that is not asked for is ended for it, so that there are no more than threads."""
+    """Lend a process; those for other architectures are ended for it, so that a run has no more than threads.
+
+    Those of other runs are left alone: ending each other's, runs would start one for every task.
+    """
     with _lock:
         fitting = [p for p in _idle if (p.run, p.arch) == (run.name, run.settings.arch) and p.is_alive()]
         taken = fitting[-1] if fitting else None
-        ended = [] if taken else list(_idle)
+        ended = [] if taken else [p for p in _idle if p.run == run.name]
         _idle[:] = [p for p in _idle if p is not taken and p not in ended]
     for process in ended:
         process.end()

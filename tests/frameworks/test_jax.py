@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -213,6 +214,15 @@ def test_numbers_out_of_range_are_refused_while_traced(
 ) -> None:
     with pytest.raises(TypeError, match=rf"^cpu\.fill: {message}(\n|$)"):
         jax.eval_shape(lambda x: module.fill(x, *numbers), jnp.zeros(3, jnp.float64))
+
+
+def test_what_is_remembered_of_accepted_calls_has_an_end(module: ModuleType) -> None:
+    require = sys.modules[f"{module.__name__}._runtime"]._Requirements("cpu.fill")
+    for number in range(1000):
+        require([jnp.zeros(3, jnp.float64), True, 1, float(number)])
+        assert 0 < len(require._accepted) <= 256
+    with pytest.raises(TypeError, match=r"^cpu\.fill: ratio is 'much'"):
+        require([jnp.zeros(3, jnp.float64), True, 1, "much"])
 
 
 def test_numbers_at_the_end_of_a_range_arrive(module: ModuleType, run: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from stubgen.compiler.jobs import Settings
@@ -13,6 +15,30 @@ from stubgen.remote.tasks import Run
 pytest.importorskip("distributed")
 
 from stubgen.remote import dask_worker
+
+
+def test_runs_leave_each_other_s_processes_alone(tmp_path: Path) -> None:
+    settings = Settings(
+        project=str(tmp_path), arch="sm_80", profile=None, log_dir=str(tmp_path / "logs"), named_archs=()
+    )
+
+    def lent(name: str, arch: str) -> dask_worker._Process:
+        own = msgspec.structs.replace(settings, arch=arch)
+        run = Run(name, own, str(tmp_path), (), {}, patience=60.0)
+        with dask_worker._process(run, dask_worker._There(run, tmp_path)) as process:
+            return process
+
+    try:
+        first, second = lent("first", "sm_80"), lent("second", "sm_80")
+        assert (lent("first", "sm_80"), lent("second", "sm_80")) == (first, second)
+        other = lent("first", "sm_90a")
+        assert [first.is_alive(), other.is_alive(), second.is_alive()] == [False, True, True]
+        dask_worker.leave("first")
+        assert [other.is_alive(), second.is_alive()] == [False, True]
+    finally:
+        dask_worker.leave("first")
+        dask_worker.leave("second")
+    assert not second.is_alive()
 
 
 def test_sources_go_when_their_run_asks_for_nothing() -> None:
