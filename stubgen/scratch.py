@@ -5,20 +5,28 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import multiprocessing.util
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 from stubgen.diagnostics import StubgenError, problem
 from stubgen.text import is_storable, storable
 
 _PREFIX = "cute-stubgen-run-"
+_LONGEST_SOCKET = 107
+"""Bytes of the path of a socket."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 _OLD = 60 * 60
-"""Seconds after which a folder that nobody has locked is nobody's; a new one may not be locked yet."""
+"""Seconds after which a folder that nobody has locked is nobody's, where its process cannot be asked for.
+
+A new one may not be locked yet.
+"""
 
 
 @contextlib.contextmanager
@@ -32,7 +40,7 @@ def scratch_folder() -> Generator[Path, None, None]:
     """
     try:
         parent = _temporary_files()
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder, _lock(Path(folder)):
+        with tempfile.TemporaryDirectory(prefix=_own_prefix(), dir=parent) as folder, _lock(Path(folder)):
             _remove_abandoned(Path(folder).parent)
             yield Path(folder)
     except OSError as error:
@@ -40,6 +48,23 @@ def scratch_folder() -> Generator[Path, None, None]:
             raise
         path = error.filename or tempfile.gettempdir()
         raise StubgenError(problem("CS405", path=path, reason=error.strerror or error)) from error
+
+
+def keep_sockets_in_scratch() -> None:
+    """Have ``multiprocessing`` keep its sockets in a folder that a later run removes if this one is killed.
+
+    They are where they are by default if the path of the folder for temporary files is too long for that.
+    """
+    own: Any = multiprocessing.current_process()
+    parent = _temporary_files()
+    if "tempdir" in own._config or len(os.fsencode(parent)) > _LONGEST_SOCKET - 60:
+        return
+    with contextlib.suppress(OSError):  # whoever needs a folder says so
+        folder = tempfile.mkdtemp(prefix=_own_prefix(), dir=parent)
+        lock = os.open(folder, os.O_RDONLY)  # until this process ends
+        _is_locked_by_us(lock)
+        own._config["tempdir"] = folder
+        multiprocessing.util.Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=-100)
 
 
 def temporary_folder(prefix: str) -> Path:
@@ -76,17 +101,45 @@ def _temporary_files() -> str:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    for folder in _old(parent):
+    for folder in _perhaps_abandoned(parent):
         with contextlib.suppress(OSError), _lock(folder) as is_nobodys:
             if is_nobodys:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _old(parent: Path) -> Iterator[Path]:
+def _perhaps_abandoned(parent: Path) -> Iterator[Path]:
+    """Yield the folders of processes that have ended, and old ones whose processes are not seen from here."""
     for folder in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # gone in between
-            if folder.stat().st_mtime < time.time() - _OLD:
+            if _has_ended(folder.name) or folder.stat().st_mtime < time.time() - _OLD:
                 yield folder
+
+
+def _own_prefix() -> str:
+    """Return how the names of this process's folders begin: with its number, and where that counts."""
+    return f"{_PREFIX}{_process_namespace():x}-{os.getpid():x}-"
+
+
+def _process_namespace() -> int:
+    """Return which processes have their numbers from one counter; containers may share temporary files."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return 0
+
+
+def _has_ended(name: str) -> bool:
+    """Tell whether the process that a folder is named after is certain to have ended."""
+    match = re.fullmatch(rf"{_PREFIX}([0-9a-f]+)-([0-9a-f]+)-\w+", name)
+    if match is None or int(match[1], 16) != _process_namespace():
+        return False
+    try:
+        os.kill(int(match[2], 16), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # another user's, or no number of a process
+        return False
+    return False
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outco
 from stubgen.compiler.processes import Ended, Marked, Processes, Task, Watcher
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.model import Place
+from stubgen.scratch import keep_sockets_in_scratch
 from stubgen.supported import DSL
 
 _WORKER = "stubgen.compiler.worker"
@@ -148,6 +149,7 @@ def _forked(count: int, settings: Settings | None) -> Generator[Processes, None,
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_WORKER])
     _forget_dsl_settings()
+    keep_sockets_in_scratch()
     with _ignoring_interrupts():
         forkserver.ensure_running()
     processes = Processes(context, count, _enter, settings, settings.timeout if settings else None)
