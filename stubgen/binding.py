@@ -27,19 +27,38 @@ def bound_modules(
     Raises
     ------
     StubgenError
-        CS214 and CS218 for classes whose names clash; what :func:`stubgen.dispatch.families` raises.
+        With all that :func:`bind_modules` tells.
+    """
+    bound, problems = bind_modules(modules, built)
+    raise_if_any(problems)
+    return bound
+
+
+def bind_modules(
+    modules: Sequence[discovery.KernelModule], built: Mapping[str, Sequence[Built]]
+) -> tuple[tuple[Module, ...], tuple[Problem, ...]]:
+    """Return the modules of the library, as far as they can be, and what is wrong with them.
+
+    Returns
+    -------
+        The modules, and CS214 and CS218 for classes whose names clash, and what
+        :func:`stubgen.dispatch.judged_families` tells.
     """
     found: list[Module] = []
+    problems: list[Problem] = []
     for module in modules:
         compiled = classes.with_own_names([item.compiled for item in built[module.name]])
         kernels = tuple(
             _kernel(module.name, own, item) for own, item in zip(compiled, built[module.name], strict=True)
         )
         if kernels:
-            records = _records(compiled)
-            families = dispatch.families(kernels)
+            records, clashes = _records(compiled)
+            families, wrong = dispatch.judged_families(kernels) if not clashes else ((), ())
+            problems += (*clashes, *wrong)
+            known = {family.name for family in families}
+            kernels = tuple(k for k in kernels if k.variant is None or k.variant.family in known)
             found.append(Module(module.name, module.file, kernels, families, records, module.doc))
-    return tuple(found)
+    return tuple(found), tuple(problems)
 
 
 def _kernel(module: str, compiled: Compiled, built: Built) -> Kernel:
@@ -61,8 +80,8 @@ def _kernel(module: str, compiled: Compiled, built: Built) -> Kernel:
     )
 
 
-def _records(compiled: Sequence[Compiled]) -> tuple[Record, ...]:
-    """Give the records of a module, each once; two that share a name must be the same, and no kernel's."""
+def _records(compiled: Sequence[Compiled]) -> tuple[tuple[Record, ...], list[Problem]]:
+    """Return the records of a module, each once, and the names that clash."""
     records: dict[str, Record] = {}
     problems: list[Problem] = []
     for item in compiled:
@@ -74,8 +93,7 @@ def _records(compiled: Sequence[Compiled]) -> tuple[Record, ...]:
     problems += [
         problem("CS218", place=item.place, kernel=name) for name, item in public.items() if name in records
     ]
-    raise_if_any(problems)
-    return tuple(records.values())
+    return tuple(records.values()), problems
 
 
 def require_distinct_symbols(library: Library) -> None:

@@ -44,7 +44,7 @@ from stubgen.cache import open_cache
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import Settings
 from stubgen.config import Config
-from stubgen.diagnostics import Problem, StubgenError, problem
+from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
 from stubgen.discovery.parsed import ParsedFiles
 from stubgen.executors import Executor
 from stubgen.inputs import BuildInputs
@@ -111,6 +111,7 @@ def generate(
     """
     output = project / settings.output
     package.require_writable(output)
+    package.require_free(output, settings.package)
     made = _build(project, settings, jobs, progress, merged)
     changes = package.commit(output, settings.package, made.files)
     _remember(project, settings, made)
@@ -148,11 +149,11 @@ def generate_shard(
     compiler = toolchain(settings.toolchain)
     compiler.store = store
     installed = versions.installed(compiler)
-    inputs = _inputs(project, settings)
+    inputs, unread = _inputs(project, settings)
     targets = _targets(project, settings)
     with _executor(project, settings, inputs, jobs, progress) as executor, scratch_folder() as scratch:
         built, warnings = compilation.compile_modules(
-            inputs, targets, settings.package, scratch, executor, progress, store, division
+            inputs, targets, settings.package, scratch, executor, progress, store, division, unread
         )
         irs = [ir for items in built.values() for item in items for ir in item.irs(settings.package)]
         link.compile_kernels(irs, compiler, _host_target(settings), scratch, jobs)
@@ -231,7 +232,7 @@ def _build(
     compiler = toolchain(settings.toolchain)
     compiler.store = Over(merged, store) if merged else store
     installed = versions.installed(compiler)  # asks the toolchain, so that a broken one is found first
-    inputs = _inputs(project, settings)
+    inputs, unread = _inputs(project, settings)
     targets = _targets(project, settings)
     target = _host_target(settings)
     with _executor(project, settings, inputs, jobs, progress) as executor, scratch_folder() as scratch:
@@ -243,14 +244,16 @@ def _build(
             shards.Nobody(merged) if merged else executor,
             progress,
             merged or store,
+            unread=unread,
         )
         if not any(built.values()):
             raise StubgenError(discovery.no_kernels(inputs.modules, ", ".join(settings.kernels)))
         device_code = any(item.archs for items in built.values() for item in items)
         runtimes = find_runtimes(device_code=device_code, kind=settings.runtime, machine=target.machine)
+        modules, wrong = binding.bind_modules(inputs.modules, built)
         library = Library(
             settings.package,
-            binding.bound_modules(inputs.modules, built),
+            modules,
             installed,
             {target.arch: target.profile for target in targets if target.arch and target.profile},
             settings.version,
@@ -258,9 +261,10 @@ def _build(
             target.machine,
             frameworks=settings.frameworks,
         )
-        library = msgspec.structs.replace(library, build_id=identity.build_id(library))
-        frameworks.require(library)
+        unknown = {"CS242"} if wrong else set[str]()
+        raise_if_any([*wrong, *(p for p in frameworks.problems(library) if p.code not in unknown)])
         binding.require_distinct_symbols(library)
+        library = msgspec.structs.replace(library, build_id=identity.build_id(library))
         progress.phase("Linking", 1)
         linked = assembly.link_library(
             library,
@@ -306,12 +310,16 @@ def _oldest_glibc(settings: Config, target: HostTarget) -> str | None:
     return settings.glibc or (target.glibc if settings.toolchain == "zig" else None)
 
 
-def _inputs(project: Path, settings: Config) -> BuildInputs:
+def _inputs(project: Path, settings: Config) -> tuple[BuildInputs, tuple[Problem, ...]]:
+    """Return what a run depends on, and what is wrong with files that it cannot read."""
     paths = [project / path for path in settings.kernels]
     parsed = ParsedFiles(state.parsed_file(project))
     data = datafiles.data_files(project, settings)
-    modules = discovery.kernel_modules(paths, project, parsed)
-    return BuildInputs(project, discovery.require_kernels(modules, ", ".join(settings.kernels)), parsed, data)
+    modules, problems = discovery.search_modules(paths, project, parsed)
+    if not modules:
+        raise_if_any(problems)
+    modules = discovery.require_kernels(modules, ", ".join(settings.kernels))
+    return BuildInputs(project, modules, parsed, data), problems
 
 
 def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:

@@ -48,6 +48,7 @@ from stubgen.cli_output import (
 )
 from stubgen.cli_tables import show_difference, show_function, show_library
 from stubgen.diagnostics import Problem, StubgenError, did_you_mean, problem
+from stubgen.text import counted
 
 app = typer.Typer(
     name="cute-stubgen",
@@ -183,7 +184,7 @@ def _generate_shard(
         warnings = as_dicts(made.warnings)
         print_json({"output": str(made.file), "kernels": made.kernels, "warnings": warnings})
         return
-    compiled = f"{made.kernels} kernel{'s' * (made.kernels != 1)}"
+    compiled = counted(made.kernels, "kernel")
     seconds = time.monotonic() - start
     out.print(f"shard {shard}: {compiled} in {short_path(made.file)}, {seconds:.1f} s", markup=False)
 
@@ -393,8 +394,9 @@ def verify(
         if as_json:
             print_json({"files": len(whole.files), "gpu_code": len(whole.gpu_code)})
         else:
-            files, code = len(whole.files), len(whole.gpu_code)
-            out.print(f"{whole.library.package} is whole: {files} files, {code} GPU binaries", markup=False)
+            files = counted(len(whole.files), "file")
+            code = counted(len(whole.gpu_code), "GPU binary", "GPU binaries")
+            out.print(f"{whole.library.package} is whole: {files}, {code}", markup=False)
 
 
 @app.command()

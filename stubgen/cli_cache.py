@@ -13,6 +13,7 @@ from stubgen.cache import FolderCache
 from stubgen.cli_options import Json, ProjectFolder
 from stubgen.cli_output import out, print_json, reporting_errors
 from stubgen.remote.store import shown_url
+from stubgen.text import counted
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -82,7 +83,7 @@ def _remove(project: Path | None, limit: int) -> None:
 
 
 def _entries(count: int) -> str:
-    return f"{count} {'entry' if count == 1 else 'entries'}"
+    return counted(count, "entry", "entries")
 
 
 def _size(text: str) -> int:

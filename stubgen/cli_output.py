@@ -17,7 +17,7 @@ from rich.console import Console
 from stubgen import jsontext, state
 from stubgen.cli_streams import UnwritableError
 from stubgen.diagnostics import Problem, StubgenError, problem
-from stubgen.text import printable
+from stubgen.text import counted, printable
 
 
 class Terminal(Console):
@@ -52,11 +52,9 @@ def report(
         )
         return
     files = sum(map(len, changes.values()))
-    changed = f"{files} file{'s' * (files != 1)} changed" if files else "nothing changed"
-    out.print(
-        f"{summary.kernels} kernels in {short_path(output / summary.package)}: {changed} ({seconds:.1f} s)",
-        markup=False,
-    )
+    changed = f"{counted(files, 'file')} changed" if files else "nothing changed"
+    where = short_path(output / summary.package)
+    out.print(f"{counted(summary.kernels, 'kernel')} in {where}: {changed} ({seconds:.1f} s)", markup=False)
 
 
 def no_changes() -> dict[str, list[str]]:
@@ -101,11 +99,15 @@ def reporting_errors(as_json: bool, status: int = 1) -> Generator[None, None, No
 
 
 def _print_problems(problems: Sequence[Problem], as_json: bool) -> None:
+    warnings = [item for item in problems if item.code.startswith("CS6")]
+    errors = [item for item in problems if item not in warnings]
     if as_json:
-        print_json({"problems": as_dicts(problems)})
+        more = {"warnings": as_dicts(warnings)} if warnings else {}
+        print_json({"problems": as_dicts(errors), **more})
         return
-    for item in problems:
+    for item in errors:
         err.print(f"error: {item}", markup=False)
+    print_warnings(warnings, as_json)
 
 
 def print_warnings(warnings: Sequence[Problem], as_json: bool) -> None:

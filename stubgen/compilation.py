@@ -69,6 +69,7 @@ def compile_modules(
     progress: Progress,
     store: Cache,
     division: Division | None = None,
+    unread: Sequence[Problem] = (),
 ) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
     """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
 
@@ -92,17 +93,23 @@ def compile_modules(
         Keeps what is compiled, and has what was.
     division
         Which part is to be compiled, if not all.
+    unread
+        What is wrong with files that could not be read; it is raised with the rest.
 
     Raises
     ------
     StubgenError
-        With all problems that could be found.
+        With all problems that could be found, and the warnings about modules.
     """
     run = _Run(inputs, package, scratch, progress, division)
     for target in targets:
         with Lazy(executor, target) as workers:
             run.compile(target, workers, store)
-    raise_if_any([*run.problems, *run.nowhere(), *run.nothing_left()])
+        if not run.can_compile:
+            break
+    problems = [*unread, *run.problems, *run.nowhere(), *run.nothing_left()]
+    if problems:
+        raise_if_any([*problems, *run.surprises(unread)])
     return run.built(), in_order([*run.warnings, *run.too_new(), *run.surprises()])
 
 
@@ -134,6 +141,11 @@ class _Run:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
+    @property
+    def can_compile(self) -> bool:
+        """Whether nothing is wrong with the run as a whole, as an unknown architecture would be."""
+        return all(item.place is not None for item in self.problems)
+
     def compile(self, target: Settings, workers: Lazy, store: Cache) -> None:
         """Compile everything for one architecture, but for what was compiled before."""
         arch = target.arch
@@ -146,6 +158,8 @@ class _Run:
         too_new = itertools.chain.from_iterable(expansion.too_new for expansion in expansions)
         self._too_new[arch or "the host"] = dict.fromkeys(too_new)
         todo = list(self._todo(arch, expansions))
+        if not self.can_compile:
+            return
         self._progress.phase("Compiling" + _for(arch), len(todo))
         for job, outcome in zip(todo, self._outcomes(todo, workers, reuse), strict=True):
             self.problems += outcome.problems
@@ -211,12 +225,16 @@ class _Run:
         declaring = [module for module in self._inputs.modules if module.path in self._declaring]
         self.problems += discovery.name_problems(declaring)
 
-    def surprises(self) -> Iterator[Problem]:
-        """Yield modules that export nothing and serve no other, and exports of what is no kernel module."""
+    def surprises(self, unread: Sequence[Problem] = ()) -> Iterator[Problem]:
+        """Yield modules that export nothing and serve no other, and exports of what is no kernel module.
+
+        A module may serve one that cannot be read, where its name stands in the text of that.
+        """
+        texts = [_text(self._inputs.project / item.place.file) for item in unread if item.place is not None]
         files = {module.file for module in self._inputs.modules}
         depended_on = {path for module in self._declaring for path in self._inputs.by_module[module].files}
         for module in self._inputs.modules if self._declaring else ():
-            if module.path not in depended_on:
+            if module.path not in depended_on and not any(module.path.stem in text for text in texts):
                 yield problem("CS614", place=Place(module.file, 1), file=module.file)
         for item in self._elsewhere:
             if item.place.file not in files:
@@ -299,6 +317,14 @@ class _Run:
                 )
             )
         paths[(arch or "") if compiled.has_device_code else ""] = Path(job.ir_path)
+
+
+def _text(file: Path) -> str:
+    """Return what can be read of a file."""
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _common(first: Compiled, second: Compiled) -> tuple[AuthorParameter, ...]:

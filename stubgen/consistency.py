@@ -29,6 +29,7 @@ from stubgen.model import (
     TupleSlot,
     Variant,
 )
+from stubgen.text import counted
 
 _MOST_COMBINATIONS = 1_000_000
 """Of a family's axes; every one of them was once looked at to find out whether there is a variant."""
@@ -124,7 +125,7 @@ def _in_slot(slot: Slot, records: dict[str, Record], deepest: int) -> Iterator[s
     match slot:
         case TensorSlot(shape=shape, strides=strides):
             if strides is not None and len(strides) != len(shape):
-                yield f"has {len(shape)} dimensions and {len(strides)} strides"
+                yield f"has {counted(len(shape), 'dimension')} and {counted(len(strides), 'stride')}"
             yield from _in_extents((*shape, *(strides or ())))
         case ShapeSlot(extents=extents):
             yield from _in_extents(extents)
@@ -154,7 +155,7 @@ def _in_tuple(slot: TupleSlot, records: dict[str, Record], deepest: int) -> Iter
         yield f"is of the class {slot.record}, which there is not"
         return
     if (fields or slot.record) and len(fields) != len(slot.items):
-        yield f"has {len(slot.items)} items and {len(fields)} names for them"
+        yield f"has {counted(len(slot.items), 'item')} and {counted(len(fields), 'name')} for them"
     if slot.fields and list(slot.fields) != list(fields):
         yield f"has other fields than {slot.record}"
     for item in slot.items:

@@ -21,12 +21,14 @@ def require(library: Library) -> None:
     StubgenError
         CS240 to CS244, all that are found.
     """
-    raise_if_any(
-        found
-        for module in library.modules
-        for function in module.functions
-        for found in _problems(function, module, library)
-    )
+    raise_if_any(problems(library))
+
+
+def problems(library: Library) -> Iterator[Problem]:
+    """Yield what :func:`require` refuses."""
+    for module in library.modules:
+        for function in module.functions:
+            yield from _problems(function, module, library)
 
 
 def why_not(framework: Framework, function: Function) -> str | None:

@@ -97,6 +97,25 @@ def require_writable(output: Path) -> None:
             raise OSError(code, os.strerror(code), str(existing))
 
 
+def require_free(output: Path, package: str) -> None:
+    """Find out whether another package, or something else, is where the package is to be.
+
+    Files that only the finished package shows to be in the way are found when it is written.
+
+    Raises
+    ------
+    StubgenError
+        CS502, CS503: as :func:`commit` does.
+    """
+    if output.is_dir():
+        with _reported(output), _locked(output):
+            _sweep(output, package)
+            _refuse_second_package(output, package)
+            there = (f"{package}/__init__.py", "pyproject.toml", "hatch_build.py")
+            changed = tuple(path for path in there if os.path.lexists(output / path))
+            _refuse_foreign(output, package, {}, Changes((), changed, ()))
+
+
 def commit(output: Path, package: str, files: Mapping[str, bytes]) -> Changes:
     """Make the output folder hold these files, all at once or not at all.
 

@@ -24,6 +24,15 @@ def docstring(doc: object) -> str:
     return storable(inspect.cleandoc(doc)) if isinstance(doc, str) else ""
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with a noun.
+
+    >>> counted(1, "item"), counted(3, "item"), counted(2, "entry", "entries")
+    ('1 item', '3 items', '2 entries')
+    """
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def printable(text: str) -> str:
     """Spell out what would not be seen on a terminal but obeyed; lines and tabs stay."""
     return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

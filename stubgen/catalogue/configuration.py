@@ -54,7 +54,7 @@ All settings stand under `[tool.cute-stubgen]` in the project's `pyproject.toml`
     "CS110": Entry(
         "the package {package} also holds {modules}, and would lose that",
         "give no modules: what has not changed is not compiled again; for a package of these modules alone, "
-        "choose --output or --package",
+        "choose another folder with --output",
     ),
     # CS12x and CS13x: other machines.
     "CS120": Entry(

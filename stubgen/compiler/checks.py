@@ -15,6 +15,7 @@ from stubgen.compiler import dsl
 from stubgen.declare import Call
 from stubgen.effects import Backward, Effects
 from stubgen.labels import DeclarationError
+from stubgen.text import counted
 
 _Checked = TypeVar("_Checked")
 
@@ -56,7 +57,7 @@ def _strided(arg: StridedArg) -> Iterator[str]:
     if not rank:
         yield "it has no dimension; use stubgen.tensor for a 0-d tensor"
     elif arg.unit is not None and not (_is_integer(arg.unit) and -rank <= arg.unit < rank):
-        yield f"unit={arg.unit!r} is none of its {rank} dimension{'s' * (rank != 1)}"
+        yield f"unit={arg.unit!r} is none of its {counted(rank, 'dimension')}"
 
 
 def _pointer(arg: PointerArg) -> Iterator[str]:
@@ -140,7 +141,7 @@ def _strides(strides: Any, rank: int) -> Iterator[str]:
         yield f"strides={strides!r} is no tuple"
         return
     if len(strides) != rank:
-        yield f"it has {len(strides)} strides for {rank} dimension{'s' * (rank != 1)}"
+        yield f"it has {counted(len(strides), 'stride')} for {counted(rank, 'dimension')}"
     for stride in strides:
         yield from _extent(stride, least=0)
 

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from stubgen.compiler import author_classes, dsl
 from stubgen.compiler.findings import Finding, finding
-from stubgen.compiler.wording import counted, helper_without_call, instead_of, named, shown, shown_type
+from stubgen.compiler.wording import helper_without_call, instead_of, named, shown, shown_type
+from stubgen.text import counted
 
 
 class _Value(NamedTuple):

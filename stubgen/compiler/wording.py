@@ -29,15 +29,6 @@ def shown(value: Any) -> str:
     return f"{_article(type(value).__name__)} {type(value).__name__.lstrip('_')}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with a noun.
-
-    >>> counted(1, "item"), counted(3, "item")
-    ('1 item', '3 items')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _article(noun: str) -> str:
     return "an" if noun.lstrip("_")[:1].lower() in "aeiou" else "a"
 

@@ -16,6 +16,7 @@ from stubgen.discovery.modules import (
     name_problems,
     no_kernels,
     require_kernels,
+    search_modules,
 )
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "name_problems",
     "no_kernels",
     "require_kernels",
+    "search_modules",
     "source_closure",
 ]

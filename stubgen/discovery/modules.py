@@ -82,8 +82,22 @@ def kernel_modules(
     Raises
     ------
     StubgenError
-        With all that is wrong: a path that does not exist (CS202), a file that cannot be parsed (CS203) or
-        read (CS205), or whose name is not UTF-8 (CS256).
+        With all that is wrong: what :func:`search_modules` tells.
+    """
+    modules, problems = search_modules(paths, project, parsed)
+    raise_if_any(problems)
+    return modules
+
+
+def search_modules(
+    paths: Sequence[Path], project: Path, parsed: ParsedFiles | None = None
+) -> tuple[tuple[KernelModule, ...], tuple[Problem, ...]]:
+    """Find the modules that :func:`kernel_modules` finds, whatever is wrong with others.
+
+    Returns
+    -------
+        The modules, and all that is wrong: a path that does not exist (CS202), a file that cannot be parsed
+        (CS203) or read (CS205), or whose name is not UTF-8 (CS256).
     """
     project = files.absolute(project)
     candidates, problems = files.candidates(paths, project)
@@ -97,8 +111,7 @@ def kernel_modules(
                 modules.append(KernelModule(candidate.name, candidate.path, candidate.file, module.doc))
         except StubgenError as error:
             found += error.problems
-    raise_if_any(found)
-    return tuple(modules)
+    return tuple(modules), tuple(found)
 
 
 def list_functions(paths: Sequence[Path], project: Path) -> tuple[ModuleListing, ...]:

@@ -1,6 +1,14 @@
 """Families: how a call tells variants apart, and what is wrong with a set of them."""
 
-from stubgen.dispatch.families import Selection, decision_tree, families, gaps, selections, variant_of
+from stubgen.dispatch.families import (
+    Selection,
+    decision_tree,
+    families,
+    gaps,
+    judged_families,
+    selections,
+    variant_of,
+)
 from stubgen.dispatch.sizes import parameters_alike
 from stubgen.dispatch.texts import stated
 
@@ -9,6 +17,7 @@ __all__ = [
     "decision_tree",
     "families",
     "gaps",
+    "judged_families",
     "parameters_alike",
     "selections",
     "stated",

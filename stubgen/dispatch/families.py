@@ -34,7 +34,21 @@ def families(kernels: Sequence[Kernel]) -> tuple[Family, ...]:
     Raises
     ------
     StubgenError
-        CS237 for variants that take different parameters; CS238 for two that accept the same call.
+        What :func:`judged_families` tells.
+    """
+    found, problems = judged_families(kernels)
+    if problems:
+        raise StubgenError(*problems)
+    return found
+
+
+def judged_families(kernels: Sequence[Kernel]) -> tuple[tuple[Family, ...], tuple[Problem, ...]]:
+    """Return the families, and what is wrong with them.
+
+    Returns
+    -------
+        Those whose variants take the same parameters, and all problems: CS237 for variants that do not; CS238
+        for two that accept the same call.
     """
     members: dict[str, list[Kernel]] = {}
     for kernel in kernels:
@@ -49,9 +63,7 @@ def families(kernels: Sequence[Kernel]) -> tuple[Family, ...]:
             wrong = list(_ambiguities(family, variants))
             found.append(family)
         problems += wrong
-    if problems:
-        raise StubgenError(*problems)
-    return tuple(found)
+    return tuple(found), tuple(problems)
 
 
 @dataclass(frozen=True)

@@ -488,6 +488,15 @@ def test_nothing_to_generate_is_an_error(project: Project, text: str | None, cod
     assert (found.code, "kernels" in found.message) == (code, True)
 
 
+def test_what_is_in_the_way_of_the_output_is_found_before_compiling(project: Project) -> None:
+    project.write("generated/hatch_build.py", "mine = True\n")
+    done = project.run("generate")
+    assert re.fullmatch(r"error: CS502: \S+/generated/hatch_build.py is in the way.*\n", done.stderr)
+    (project.folder / "generated/hatch_build.py").unlink()
+    project.write("generated/cute_kernels/__init__.py", "mine = True\n")
+    assert the_only(project.fails("generate")).code == "CS502"
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Configuration and command line
 
@@ -501,6 +510,9 @@ def test_an_unknown_architecture_is_found_before_compiling(project: Project) -> 
         "unknown GPU architecture 'sm_81'",
     ]
     assert "sm_90a" in found[0].message.partition(";")[2], "all known ones are listed"
+    said = project.run("generate", "--arch", "sm_90a", "--arch", "sm_75").stderr
+    assert (said.count("Reading declarations"), said.count("CS103")) == (1, 2)
+    assert "Compiling" not in said
 
 
 def test_a_device_whose_name_is_no_architecture_is_found_without_the_compiler(project: Project) -> None:

@@ -137,18 +137,20 @@ BROKEN = {
 
 
 def test_a_module_that_leads_to_the_tool_and_fails_is_an_error(project: Project) -> None:
-    for name in ("misspelled.py", "raises.py", "lacks.py"):
-        (project.kernels / name).write_text(BROKEN[name][0])
+    for name, (text, *_) in BROKEN.items():
+        (project.kernels / name).write_text(text)
+    (project.kernels / "idle.py").write_text("import stubgen\n")
+    (project.kernels / "served.py").write_text("import stubgen\n")  # perhaps by what cannot be read
+    with (project.kernels / "unparsed.py").open("a") as file:
+        file.write("import served\n")
     done = project.run("generate", "--json")
     assert done.returncode == 1
-    problems = {(p["file"], p["code"], p["line"]) for p in json.loads(done.stdout)["problems"]}
-    assert problems == {
-        (f"kernels/{name}", *BROKEN[name][1:]) for name in ("misspelled.py", "raises.py", "lacks.py")
-    }
-    (project.kernels / "unparsed.py").write_text(BROKEN["unparsed.py"][0])
-    done = project.run("generate", "--json")
-    problems = {(p["file"], p["code"], p["line"]) for p in json.loads(done.stdout)["problems"]}
-    assert problems == {("kernels/unparsed.py", "CS203", 2)}
+    told = json.loads(done.stdout)
+    problems = {(p["file"], p["code"], p["line"]) for p in told["problems"]}
+    assert problems == {(f"kernels/{name}", code, line) for name, (_, code, line) in BROKEN.items()}
+    idle = {p["file"] for p in told["warnings"] if p["code"] == "CS614"}
+    assert "kernels/idle.py" in idle
+    assert not idle & {"kernels/served.py", *(f"kernels/{name}" for name in BROKEN)}
 
 
 USES_LIBRARY = """

@@ -158,6 +158,7 @@ def test_some_modules_do_not_take_the_place_of_the_whole_package(project: Projec
     assert done.returncode == 1
     assert "CS110" in done.stderr
     assert "also holds kernels/first.py, and would lose that" in done.stderr
+    assert done.stderr.endswith("choose another folder with --output\n"), "another --package would be CS503"
     assert "CS110" in project.run("check", "kernels/second.py").stderr
     assert "CS202: kernels/third.py does not exist" in project.run("generate", "kernels/third.py").stderr
     assert project.output() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import binding
+from stubgen import binding, frameworks
 from stubgen.compilation import Built
 from stubgen.compiler.jobs import Compiled
 from stubgen.diagnostics import StubgenError
@@ -217,6 +218,33 @@ def test_classes_of_other_modules_are_of_no_concern() -> None:
         k=[taking("one", record("Pair", "a"))], m=[taking("two", record("Pair", "b")), built("three")]
     )
     assert [[item.name for item in module.records] for module in found] == [["Pair"], ["Pair"]]
+
+
+def test_what_is_wrong_in_one_module_hides_nothing_of_the_next() -> None:
+    """Nor what frameworks have to be told of: the families are there all the same."""
+    known = [KernelModule(name, Path(f"/kernels/{name}.py"), f"kernels/{name}.py", "") for name in "klm"]
+    alike = [
+        built(
+            f"fam__{by}",
+            arguments=(Argument("x", tensor("float32", "n", Symbol("m", divisible_by=by))),),
+            variant=Variant("fam", {"by": str(by)}),
+        )
+        for by in (4, 6)
+    ]
+    clash = [
+        taking(f"fam__{label}", record("Pair", label), variant=Variant("fam", {"l": label}))
+        for label in "abc"
+    ]
+    silent = dataclasses.replace(built("silent"), effects=Effects())
+    found, wrong = binding.bind_modules(known, {"k": alike, "l": clash, "m": [silent]})
+    assert [item.code for item in wrong] == ["CS238", "CS214"]
+    whole = Library("p", found, Versions("", "", "", ""), {}, frameworks=("torch",))
+    assert [(p.code, p.kernel) for p in frameworks.problems(whole) if p.kernel == "silent"] == [
+        ("CS240", "silent")
+    ]
+    with pytest.raises(StubgenError, match="CS238") as raised:
+        binding.bound_modules(known, {"k": alike, "l": clash, "m": []})
+    assert sorted(item.code for item in raised.value.problems) == ["CS214", "CS238"]
 
 
 # ---------------------------------------------------------------------------------------------------------
