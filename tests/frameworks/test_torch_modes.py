@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch._dynamo.testing
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -262,6 +264,48 @@ def test_a_negated_view_is_read_and_written_as_what_it_shows(native: ModuleType,
 def test_zeros_without_memory_are_not_written_to(native: ModuleType, x: Tensor) -> None:
     with pytest.raises(RuntimeError, match="ZeroTensors are immutable"):
         native.axpby(1.0, x, 0.0, x, torch._efficientzerotensor(4))
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_what_a_run_would_refuse_is_refused_where_nothing_is_computed(
+    native: ModuleType, pure: ModuleType, device: str
+) -> None:
+    def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device=device)
+
+    with contextlib.nullcontext() if device == "meta" else FakeTensorMode():
+        assert pure.axpby(1.0, empty(3), 1.0, empty(3)).shape == (3,)
+        with pytest.raises(
+            TypeError, match=r"axpby\.functional: x is int32\[3\], expected float32 \| float64"
+        ):
+            pure.axpby(1.0, empty(3, dtype=torch.int32), 1.0, empty(3, dtype=torch.int32))
+        with pytest.raises(
+            TypeError, match=r"scale\.default: x is float32\[3, 1\], expected float32, shape \(n,\)"
+        ):
+            native.scale(empty(3, 1), 2.0)
+        with pytest.raises(
+            TypeError, match=r"fill\.default: out is float64\[4\], expected float64, shape \(3,\)"
+        ):
+            native.fill(empty(4, dtype=torch.float64), True, 1, 1.0)
+        with pytest.raises(
+            TypeError, match=r"cumulate\.default: total is float32\[4\], expected .*; n is 3$"
+        ):
+            native.cumulate(empty(3), empty(4), empty(3))
+
+
+def test_looking_at_symbolic_sizes_does_not_specialise_a_program(native: ModuleType) -> None:
+    counted = torch._dynamo.testing.CompileCounter()
+
+    @torch.compile(backend=counted, fullgraph=True)
+    def program(x: Tensor, total: Tensor, out: Tensor) -> None:
+        native.cumulate(x, total, out)
+
+    for size in (3, 5, 8):
+        arguments = [torch.ones(size) for _ in range(3)]
+        for tensor in arguments:
+            torch._dynamo.mark_dynamic(tensor, 0)
+        program(*arguments)
+    assert counted.frame_count == 1
 
 
 def test_meta_tensors_among_others_are_refused(native: ModuleType, pure: ModuleType, x: Tensor) -> None:
