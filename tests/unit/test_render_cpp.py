@@ -120,12 +120,25 @@ class TestNames:
                 "this",
             ),
             *("long", "NULL", "EOF", "errno", "linux", "I", "BLOCK_SIZE", "E2BIG", "_Private", "__dunder"),
-            *("std", "tvm", "größe", "数", "_", "lib", "k", "TVMFFIAny", "nullptr", "assert", "time"),
+            *(
+                "std",
+                "tvm",
+                "größe",
+                "数",
+                "_",
+                "lib",
+                "k",
+                "TVMFFIAny",
+                "nullptr",
+                "assert",
+                "time",
+                "Number",
+            ),
         ]
         headers = written(tmp_path, module(kernel("f", **dict.fromkeys(written_names, FLOAT))))
         compiled(tmp_path)
         header = headers["lib/k.hpp"]
-        used = re.findall(r"float (\w+)", signature(header, "f"))
+        used = re.findall(r"Number<float> (\w+)", signature(header, "f"))
         assert len(set(used)) == len(written_names)
         assert used[:5] == ["int_", "new_", "class___", "class_", "class__"]
         assert "Called `new` in Python." in header
