@@ -189,12 +189,41 @@ def _handle(function: Any, arguments: tuple[Any, ...], keywords: Any, error: Any
     """Return the error to raise for a call, or else its result."""
     if keywords:
         return _unexpected(function, next(iter(keywords)))
-    if error is None:  # the keywords were empty
-        return function(*arguments)
     plain = tuple(bool(item) if _is_numpy_bool(item) else item for item in arguments)
     if all(map(operator.is_, plain, arguments)):
-        return error
+        return _with_types(error, function, arguments)
     return function(*plain)
+
+
+def _with_types(error: Any, function: Any, arguments: tuple[Any, ...]) -> Any:
+    """Name the types of what the library knows as objects of Python's only, in the error of a call."""
+    import re  # only for the message
+
+    names = list(inspect.signature(function._prototype).parameters)
+
+    def named(match: re.Match[str]) -> str:
+        try:
+            value: Any = arguments[names.index(match["name"])]
+            for index in re.findall(r"\[(\d+)\]", match["path"]):
+                value = value[int(index)]
+        except (ValueError, IndexError, TypeError):
+            return match[0]
+        text = f"{match['name']}{match['path']}{match['is']}an object of type {type(value).__qualname__}"
+        if match["tuple"] and dataclasses.is_dataclass(value) and type(value).__module__.startswith(f"{__package__}."):
+            return f"{text}{match['tuple']}; {_by_keyword(function)} takes the object"
+        return text + (match["tuple"] or "")
+
+    pattern = r"(?P<name>\b\w+)(?P<path>(?:\[\d+\])*)(?P<is> is |: )a Python object(?P<tuple>, expected a tuple)?"
+    text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
+    if "a Python object" in text:
+        error.args = (re.sub(pattern, named, text), *error.args[1:])
+    return error
+
+
+def _by_keyword(function: Any) -> str:
+    """Return the name of the function that takes keywords, and records, in the place of another."""
+    module = function._prototype.__module__.removeprefix(f"{__package__}.")
+    return f"{__package__}.kwargs.{module}.{function.__qualname__}"
 
 
 def _is_numpy_bool(given: Any) -> bool:
@@ -209,11 +238,9 @@ def _unexpected(function: Any, keyword: str) -> TypeError:
     names = list(inspect.signature(function._prototype).parameters)
     if keyword not in names:
         return TypeError(f"{name}() has no parameter {keyword!r}{_nearest(keyword, names)}")
-    if isinstance(function, NativeVariant) or function.__module__ != function._prototype.__module__:
+    if isinstance(function, NativeVariant):
         return TypeError(f"{name}() takes {keyword!r} by position only")
-    module = function.__module__.removeprefix(f"{__package__}.")
-    place = f"{__package__}.kwargs.{module}.{name}"
-    return TypeError(f"{name}() takes {keyword!r} by position only; {place} takes it by keyword")
+    return TypeError(f"{name}() takes {keyword!r} by position only; {_by_keyword(function)} takes it by keyword")
 
 
 _Base: Any = _base()

@@ -127,6 +127,7 @@ def attention(
     v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
     q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
     out_stride1 and out_stride2 have 64 bits.
+    Writes to lse and out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/attention.py

@@ -23,6 +23,7 @@ def built_for(out: Tensor, /) -> None:
     out : int32, shape (1,), CUDA
         Output; one number.
 
+    Writes to out.
     Compiled with capability=(by architecture).
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.

@@ -20,6 +20,7 @@ def add_one(a: Tensor, b: Tensor, /) -> None:
     b : float32, shape (n,), CUDA
         Output; may be the same memory as ``a``.
 
+    Writes to b.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
@@ -36,6 +37,7 @@ def add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
     offset : float32
         What is added to every element.
 
+    Writes to b.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
@@ -53,6 +55,7 @@ def axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) -> No
     out : float32, shape (n,), CUDA
         Output; may be the same memory as an input.
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
@@ -70,6 +73,7 @@ def scale(x: Tensor, factor: float, stream: Stream, /) -> None:
     stream : CUDA stream
         Stream to run on.
 
+    Writes to x.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """

@@ -95,6 +95,7 @@ class _Gemm(_Protocol):
         bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 
         Sizes: k, s0, s1 and s2 are multiples of 8; n and s3 are multiples of 8 in some variants.
+        Writes to c.
         Runs on the current stream of the framework that the tensors come from.
         Built for sm_80, sm_90a, sm_100a.
         Source: kernels/gemm.py

@@ -75,6 +75,7 @@ def host_add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
     offset : float32
         What is added to every element.
 
+    Writes to b.
     Source: kernels/host.py
     """
 
@@ -92,6 +93,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) 
     out : float32, shape (n,), CPU
         Output; may be the same memory as an input.
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -139,6 +141,7 @@ def host_scalars(
     integers: int64, shape (9,), CPU
     floats: float64, shape (2,), CPU
 
+    Writes to integers and floats.
     Source: kernels/host.py
     """
 
@@ -153,6 +156,7 @@ def host_defaults(out: Tensor, flag: bool, count: int, ratio: float, boxed: floa
     ratio: float64
     boxed: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -165,6 +169,7 @@ def host_keyword_only(x: Tensor, out: Tensor, factor: float, /) -> None:
     out: float32, shape (n,), CPU
     factor: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -177,6 +182,7 @@ def host_positional_only(x: Tensor, factor: float, out: Tensor, /) -> None:
     factor: float32
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -196,6 +202,7 @@ def host_weighted_sum(
     _vararg_2: float32, shape (n,), CPU
     _vararg_3: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -207,6 +214,7 @@ def host_frozen(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Compiled with power=3, negate=True.
     Source: kernels/host.py
     """
@@ -288,6 +296,7 @@ def host_bias(x: Tensor, bias: None, out: Tensor, /) -> None:
     bias: None
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -300,6 +309,7 @@ def host_bias_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
     bias: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -311,6 +321,7 @@ def host_polynomial(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -344,6 +355,7 @@ def host_row_sums(x: Tensor, out: Tensor, /) -> None:
     int32_2    int32    2
     int32_5    int32    5
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -402,6 +414,7 @@ def host_scale_add(
     float64_true_false   float64  true    false
     float64_true_true    float64  true    true
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -441,5 +454,6 @@ def host_activate(x: Tensor, kind: Literal["identity", "square", "cube"], out: T
     cube_2      cube      2
     cube_3      cube      3
 
+    Writes to out.
     Source: kernels/host.py
     """

@@ -66,6 +66,7 @@ def host_add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
     offset : float32
         What is added to every element.
 
+    Writes to b.
     Source: kernels/host.py
     """
 
@@ -81,6 +82,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) 
     out : float32, shape (n,), CPU
         Output; may be the same memory as an input.
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -126,6 +128,7 @@ def host_scalars(
     integers: int64, shape (9,), CPU
     floats: float64, shape (2,), CPU
 
+    Writes to integers and floats.
     Source: kernels/host.py
     """
 
@@ -138,6 +141,7 @@ def host_defaults(out: Tensor, flag: bool, count: int, ratio: float, boxed: floa
     ratio: float64
     boxed: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -148,6 +152,7 @@ def host_keyword_only(x: Tensor, out: Tensor, factor: float, /) -> None:
     out: float32, shape (n,), CPU
     factor: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -158,6 +163,7 @@ def host_positional_only(x: Tensor, factor: float, out: Tensor, /) -> None:
     factor: float32
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -175,6 +181,7 @@ def host_weighted_sum(
     _vararg_2: float32, shape (n,), CPU
     _vararg_3: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -184,6 +191,7 @@ def host_frozen(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Compiled with power=3, negate=True.
     Source: kernels/host.py
     """
@@ -251,6 +259,7 @@ def host_bias(x: Tensor, bias: None, out: Tensor, /) -> None:
     bias: None
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -261,6 +270,7 @@ def host_bias_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
     bias: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -270,6 +280,7 @@ def host_polynomial(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -312,6 +323,7 @@ class _HostRowSums(_Protocol):
         int32_2    int32    2
         int32_5    int32    5
 
+        Writes to out.
         Source: kernels/host.py
         """
 
@@ -383,6 +395,7 @@ class _HostScaleAdd(_Protocol):
         float64_true_false   float64  true    false
         float64_true_true    float64  true    true
 
+        Writes to out.
         Source: kernels/host.py
         """
 
@@ -433,6 +446,7 @@ class _HostActivate(_Protocol):
         cube_2      cube      2
         cube_3      cube      3
 
+        Writes to out.
         Source: kernels/host.py
         """
 

@@ -51,6 +51,7 @@ def rmsnorm(x: Tensor, weight: Tensor, out: Tensor, eps: float, /) -> None:
     bfloat16_4096  bfloat16  4096
     bfloat16_8192  bfloat16  8192
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/norm.py

@@ -53,6 +53,7 @@ def softmax(x: Tensor, out: Tensor, /) -> None:
     bfloat16_4096  bfloat16  4096
     bfloat16_8192  bfloat16  8192
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/softmax.py
@@ -94,6 +95,7 @@ def softmax_backward(out: Tensor, grad: Tensor, grad_x: Tensor, /) -> None:
     bfloat16_4096  bfloat16  4096
     bfloat16_8192  bfloat16  8192
 
+    Writes to grad_x.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/softmax.py

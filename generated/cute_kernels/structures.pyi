@@ -173,6 +173,7 @@ def double_add(x: Tensor, bias: None, out: Tensor, /) -> None:
     out : float32, shape (n,), CUDA
         Output.
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
@@ -190,6 +191,7 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
     out : float32, shape (n,), CUDA
         Output.
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py

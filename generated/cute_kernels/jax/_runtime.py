@@ -245,12 +245,17 @@ def _constant(path: str, name: str, value: Any) -> Any:
     return value
 
 
+_REMEMBERED = 256
+"""Calls of a function that are not looked at again."""
+
+
 class _Requirements:
     """What a function takes, compared while a program is traced: in its run, JAX would call it an internal error."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._accepted: set[Any] = set()
+        """What was accepted of late; numbers are among it, of which there is no end."""
 
     def __call__(self, values: Sequence[Any]) -> None:
         """Refuse arguments of the compiled function that no variant of it takes."""
@@ -261,6 +266,8 @@ class _Requirements:
         reasons = [reason for reason in found if reason is not None]
         if len(reasons) == len(found):
             raise TypeError(f"{self._path}{self._said(values, reasons)}")
+        if len(self._accepted) == _REMEMBERED:
+            self._accepted.clear()
         self._accepted.add(seen)
 
     def _said(self, values: Sequence[Any], reasons: list[tuple[int, str]]) -> str:

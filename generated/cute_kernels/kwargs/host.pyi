@@ -48,6 +48,7 @@ def host_add_constant(a: Tensor, b: Tensor, offset: float = 1.0) -> None:
     offset : float32
         What is added to every element.
 
+    Writes to b.
     Source: kernels/host.py
     """
 
@@ -63,6 +64,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor) -> 
     out : float32, shape (n,), CPU
         Output; may be the same memory as an input.
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -107,6 +109,7 @@ def host_scalars(
     integers: int64, shape (9,), CPU
     floats: float64, shape (2,), CPU
 
+    Writes to integers and floats.
     Source: kernels/host.py
     """
 
@@ -125,6 +128,7 @@ def host_defaults(
     ratio: float64
     boxed: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -135,6 +139,7 @@ def host_keyword_only(x: Tensor, out: Tensor, *, factor: float = 2.0) -> None:
     out: float32, shape (n,), CPU
     factor: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -145,6 +150,7 @@ def host_positional_only(x: Tensor, factor: float, out: Tensor) -> None:
     factor: float32
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -156,6 +162,7 @@ def host_weighted_sum(out: Tensor, _vararg_1: Tensor, _vararg_2: Tensor, _vararg
     _vararg_2: float32, shape (n,), CPU
     _vararg_3: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -165,6 +172,7 @@ def host_frozen(x: Tensor, out: Tensor) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Compiled with power=3, negate=True.
     Source: kernels/host.py
     """
@@ -232,6 +240,7 @@ def host_bias(x: Tensor, bias: None, out: Tensor) -> None:
     bias: None
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -242,6 +251,7 @@ def host_bias_given(x: Tensor, bias: Tensor, out: Tensor) -> None:
     bias: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -251,6 +261,7 @@ def host_polynomial(x: Tensor, out: Tensor) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -269,6 +280,7 @@ def host_row_sums(x: Tensor, out: Tensor) -> None:
     int32_2    int32    2
     int32_5    int32    5
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -305,6 +317,7 @@ def host_scale_add(
     float64_true_false   float64  true    false
     float64_true_true    float64  true    true
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -329,5 +342,6 @@ def host_activate(x: Tensor, kind: Literal["identity", "square", "cube"], out: T
     cube_2      cube      2
     cube_3      cube      3
 
+    Writes to out.
     Source: kernels/host.py
     """

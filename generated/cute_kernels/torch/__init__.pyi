@@ -113,6 +113,7 @@ def attention(
     v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
     q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
     out_stride1 and out_stride2 have 64 bits.
+    Writes to lse and out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/attention.py
@@ -126,6 +127,7 @@ def built_for(out: Tensor, /) -> None:
     out : int32, shape (1,), CUDA
         Output; one number.
 
+    Writes to out.
     Compiled with capability=(by architecture).
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
@@ -142,6 +144,7 @@ def add_one(a: Tensor, b: Tensor, /) -> None:
     b : float32, shape (n,), CUDA
         Output; may be the same memory as ``a``.
 
+    Writes to b.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
     """
@@ -158,6 +161,7 @@ def add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
     offset : float32
         What is added to every element.
 
+    Writes to b.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
@@ -175,6 +179,7 @@ def axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) -> No
     out : float32, shape (n,), CUDA
         Output; may be the same memory as an input.
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/elementwise.py
@@ -216,6 +221,7 @@ def gemm(a: Tensor, b: Tensor, c: Tensor, activation: Literal["none", "relu", "g
     bfloat16_float32_gelu_k   bfloat16  float32   gelu        k
 
     Sizes: k, s0, s1 and s2 are multiples of 8; n and s3 are multiples of 8 in some variants.
+    Writes to c.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/gemm.py
@@ -233,6 +239,7 @@ def host_add_constant(a: Tensor, b: Tensor, offset: float, /) -> None:
     offset : float32
         What is added to every element.
 
+    Writes to b.
     Source: kernels/host.py
     """
 
@@ -248,6 +255,7 @@ def host_axpby(alpha: float, x: Tensor, beta: float, y: Tensor, out: Tensor, /) 
     out : float32, shape (n,), CPU
         Output; may be the same memory as an input.
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -293,6 +301,7 @@ def host_scalars(
     integers: int64, shape (9,), CPU
     floats: float64, shape (2,), CPU
 
+    Writes to integers and floats.
     Source: kernels/host.py
     """
 
@@ -305,6 +314,7 @@ def host_defaults(out: Tensor, flag: bool, count: int, ratio: float, boxed: floa
     ratio: float64
     boxed: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -315,6 +325,7 @@ def host_keyword_only(x: Tensor, out: Tensor, factor: float, /) -> None:
     out: float32, shape (n,), CPU
     factor: float32
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -325,6 +336,7 @@ def host_positional_only(x: Tensor, factor: float, out: Tensor, /) -> None:
     factor: float32
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -342,6 +354,7 @@ def host_weighted_sum(
     _vararg_2: float32, shape (n,), CPU
     _vararg_3: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -351,6 +364,7 @@ def host_frozen(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Compiled with power=3, negate=True.
     Source: kernels/host.py
     """
@@ -362,6 +376,7 @@ def host_bias(x: Tensor, bias: None, out: Tensor, /) -> None:
     bias: None
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -372,6 +387,7 @@ def host_bias_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
     bias: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -381,6 +397,7 @@ def host_polynomial(x: Tensor, out: Tensor, /) -> None:
     x: float32, shape (n,), CPU
     out: float32, shape (n,), CPU
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -399,6 +416,7 @@ def host_row_sums(x: Tensor, out: Tensor, /) -> None:
     int32_2    int32    2
     int32_5    int32    5
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -436,6 +454,7 @@ def host_scale_add(
     float64_true_false   float64  true    false
     float64_true_true    float64  true    true
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -460,6 +479,7 @@ def host_activate(x: Tensor, kind: Literal["identity", "square", "cube"], out: T
     cube_2      cube      2
     cube_3      cube      3
 
+    Writes to out.
     Source: kernels/host.py
     """
 
@@ -486,6 +506,7 @@ def rmsnorm(x: Tensor, weight: Tensor, out: Tensor, eps: float, /) -> None:
     bfloat16_4096  bfloat16  4096
     bfloat16_8192  bfloat16  8192
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/norm.py
@@ -510,6 +531,7 @@ def softmax(x: Tensor, out: Tensor, /) -> None:
     bfloat16_4096  bfloat16  4096
     bfloat16_8192  bfloat16  8192
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/softmax.py
@@ -536,6 +558,7 @@ def softmax_backward(out: Tensor, grad: Tensor, grad_x: Tensor, /) -> None:
     bfloat16_4096  bfloat16  4096
     bfloat16_8192  bfloat16  8192
 
+    Writes to grad_x.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/softmax.py
@@ -553,6 +576,7 @@ def double_add(x: Tensor, bias: None, out: Tensor, /) -> None:
     out : float32, shape (n,), CUDA
         Output.
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py
@@ -570,6 +594,7 @@ def double_add_given(x: Tensor, bias: Tensor, out: Tensor, /) -> None:
     out : float32, shape (n,), CUDA
         Output.
 
+    Writes to out.
     Runs on the current stream of the framework that the tensors come from.
     Built for sm_80, sm_90a, sm_100a.
     Source: kernels/structures.py

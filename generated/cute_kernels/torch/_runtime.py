@@ -28,7 +28,7 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 from torch.compiler import is_compiling
 
-from .._runtime import NAMESPACE, NativeFunction, by_position, keywords, library, resolve
+from .._runtime import NAMESPACE, NativeFunction, by_position, keywords, library, resolve, stated
 from ._direct import DirectCall, are_plain, have_memory, is_direct, is_watched
 
 _REGISTERED: dict[str, types.SimpleNamespace] = torch.library.__dict__.setdefault("_cute_stubgen", {})
@@ -213,6 +213,7 @@ def _defined(name: str, schema: str, before: types.SimpleNamespace | None) -> ty
         on_meta = [a.is_meta for a in arguments if isinstance(a, torch.Tensor)]
         if any(on_meta) and not all(on_meta):  # it would return memory that nobody has written to
             raise TypeError(f"{target}: some tensors are on the meta device and some are not: nothing can be computed")
+        _require_fitting(target, arguments)
         return known.fake(*arguments)
 
     library.impl(name, run, "CompositeExplicitAutograd")
@@ -223,6 +224,56 @@ def _defined(name: str, schema: str, before: types.SimpleNamespace | None) -> ty
     else:
         library.impl(name, lambda *arguments: known.differentiable(*arguments), "Autograd", with_keyset=True)
     return known
+
+
+def _require_fitting(target: Any, arguments: tuple[Any, ...]) -> None:
+    """Refuse what the compiled function would refuse in a run, as far as it is known while a program is traced.
+
+    Sizes that are symbols are not looked at: that would specialise the program.
+
+    Raises
+    ------
+    TypeError
+        A tensor has a dtype, a number of dimensions, or a size that no variant takes.
+    """
+    expected = _expected(target._opname)
+    sizes: dict[str, int] = {}
+    for parameter, given in zip(target._schema.arguments, arguments):
+        if isinstance(given, torch.Tensor) and parameter.name in expected:
+            slots, accepted = expected[parameter.name]
+            known = sizes if len(slots) == 1 else {}
+            if not any(_fits(slot, given, known) for slot in slots):
+                shown = f"{str(given.dtype).removeprefix('torch.')}{list(given.shape)}"
+                also = "".join(f"; {name} is {size}" for name, size in known.items())
+                raise TypeError(f"{target}: {parameter.name} is {shown}, expected {accepted}{also}")
+
+
+@functools.cache
+def _expected(name: str) -> dict[str, tuple[list[Any], str]]:
+    """Return for each parameter that is a tensor what the variants take, as data and in words."""
+    found: dict[str, tuple[list[Any], str]] = {}
+    for parameter in stated(name)["parameters"]:
+        slot = parameter["slot"]
+        slots = [s for s in slot.get("alternatives", [slot]) if s["type"] == "tensor"]
+        if slots:
+            found[parameter["name"]] = slots, parameter["accepts"]
+    return found
+
+
+def _fits(slot: Any, given: torch.Tensor, sizes: dict[str, int]) -> bool:
+    if slot["dtype"][-2:] in ("x2", "x4", "x8"):  # several elements in one: PyTorch counts otherwise
+        return True
+    if str(given.dtype) != f"torch.{slot['dtype']}" or given.ndim != len(slot["shape"]):
+        return False
+    return all(_fits_size(e, s, sizes) for e, s in zip(slot["shape"], given.shape) if isinstance(s, int))
+
+
+def _fits_size(extent: Any, size: int, sizes: dict[str, int]) -> bool:
+    if isinstance(extent, int):
+        return size == extent
+    if size % extent["divisible_by"] or size >= 2 ** (extent["bits"] - 1):
+        return False
+    return sizes.setdefault(extent["name"], size) == size
 
 
 def _run_resolved(target: Any, *arguments: Any) -> Any:

@@ -110,6 +110,7 @@ int __tvm_ffi_cute_kernels__attention__bfloat16_128_true_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
@@ -152,6 +153,7 @@ static inline int cute_kernels_attention(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -195,6 +197,7 @@ static inline int cute_kernels_attention__float16_64_false_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -237,6 +240,7 @@ static inline int cute_kernels_attention__float16_64_false_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -280,6 +284,7 @@ static inline int cute_kernels_attention__float16_64_true_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -322,6 +327,7 @@ static inline int cute_kernels_attention__float16_64_true_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -365,6 +371,7 @@ static inline int cute_kernels_attention__float16_128_false_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -407,6 +414,7 @@ static inline int cute_kernels_attention__float16_128_false_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -450,6 +458,7 @@ static inline int cute_kernels_attention__float16_128_true_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -492,6 +501,7 @@ static inline int cute_kernels_attention__float16_128_true_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -535,6 +545,7 @@ static inline int cute_kernels_attention__bfloat16_64_false_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -577,6 +588,7 @@ static inline int cute_kernels_attention__bfloat16_64_false_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -620,6 +632,7 @@ static inline int cute_kernels_attention__bfloat16_64_true_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -662,6 +675,7 @@ static inline int cute_kernels_attention__bfloat16_64_true_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -705,6 +719,7 @@ static inline int cute_kernels_attention__bfloat16_128_false_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=False.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -747,6 +762,7 @@ static inline int cute_kernels_attention__bfloat16_128_false_true(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True, lse=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -790,6 +806,7 @@ static inline int cute_kernels_attention__bfloat16_128_true_false(
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Compiled with causal=True.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.

@@ -118,6 +118,7 @@ inline namespace build_45ec83ae1e97 {
 /// v_stride2, out_stride0, out_stride1 and out_stride2 are multiples of 8; q_stride0, q_stride1,
 /// q_stride2, k_stride0, k_stride1, k_stride2, v_stride0, v_stride1, v_stride2, out_stride0,
 /// out_stride1 and out_stride2 have 64 bits.
+/// Writes to lse and out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/attention.py
@@ -127,11 +128,11 @@ inline void attention(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     std::optional<tvm::ffi::TensorView> lse,
-    float scale,
-    bool causal) {
+    Number<float> scale,
+    Number<bool> causal) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention, q, k, v, out,
-      tvm::ffi::Optional<tvm::ffi::TensorView>(lse), scale, causal);
+      tvm::ffi::Optional<tvm::ffi::TensorView>(lse), scale.passed(), causal.passed());
 }
 
 /// The same with the choice made when this is compiled.
@@ -142,7 +143,7 @@ inline void attention(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     std::optional<tvm::ffi::TensorView> lse,
-    float scale) {
+    Number<float> scale) {
   constexpr TVMFFISafeCallType entry =
       causal == false ? &__tvm_ffi_cute_kernels__attention___false :
       causal == true ? &__tvm_ffi_cute_kernels__attention___true :
@@ -153,7 +154,7 @@ inline void attention(
       "attention has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, entry, q, k, v, out, tvm::ffi::Optional<tvm::ffi::TensorView>(lse),
-      scale);
+      scale.passed());
 }
 
 /// The variants of attention.
@@ -171,10 +172,10 @@ inline void float16_64_false_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_false_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=float16, head_dim=64, causal=false, lse=true, taking q:
@@ -191,10 +192,10 @@ inline void float16_64_false_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_false_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 /// The variant of attention with dtype=float16, head_dim=64, causal=true, lse=false, taking q:
@@ -209,10 +210,10 @@ inline void float16_64_true_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_true_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=float16, head_dim=64, causal=true, lse=true, taking q:
@@ -229,10 +230,10 @@ inline void float16_64_true_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_64_true_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=false, lse=false, taking q:
@@ -247,10 +248,10 @@ inline void float16_128_false_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_false_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=false, lse=true, taking q:
@@ -267,10 +268,10 @@ inline void float16_128_false_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_false_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=true, lse=false, taking q:
@@ -285,10 +286,10 @@ inline void float16_128_true_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_true_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=float16, head_dim=128, causal=true, lse=true, taking q:
@@ -305,10 +306,10 @@ inline void float16_128_true_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__float16_128_true_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=false, lse=false, taking q:
@@ -323,10 +324,10 @@ inline void bfloat16_64_false_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=false, lse=true, taking q:
@@ -343,10 +344,10 @@ inline void bfloat16_64_false_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_false_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=true, lse=false, taking q:
@@ -361,10 +362,10 @@ inline void bfloat16_64_true_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=64, causal=true, lse=true, taking q:
@@ -381,10 +382,10 @@ inline void bfloat16_64_true_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_64_true_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=false, lse=false, taking q:
@@ -399,10 +400,10 @@ inline void bfloat16_128_false_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=false, lse=true, taking q:
@@ -419,10 +420,10 @@ inline void bfloat16_128_false_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_false_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=true, lse=false, taking q:
@@ -437,10 +438,10 @@ inline void bfloat16_128_true_false(
     const tvm::ffi::TensorView& k,
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_false, q, k, v, out,
-      nullptr, scale);
+      nullptr, scale.passed());
 }
 
 /// The variant of attention with dtype=bfloat16, head_dim=128, causal=true, lse=true, taking q:
@@ -457,10 +458,10 @@ inline void bfloat16_128_true_true(
     const tvm::ffi::TensorView& v,
     const tvm::ffi::TensorView& out,
     const tvm::ffi::TensorView& lse,
-    float scale) {
+    Number<float> scale) {
   tvm::ffi::Function::InvokeExternC(
       cute_kernels__self, __tvm_ffi_cute_kernels__attention__bfloat16_128_true_true, q, k, v, out,
-      lse, scale);
+      lse, scale.passed());
 }
 
 }  // namespace attention_variants

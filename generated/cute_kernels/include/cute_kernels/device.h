@@ -29,6 +29,7 @@ int __tvm_ffi_cute_kernels__built_for(void*, const TVMFFIAny*, int32_t, TVMFFIAn
 ///
 /// @param out int32, shape (1,), CUDA. Output; one number.
 ///
+/// Writes to out.
 /// Compiled with capability=(by architecture).
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.

@@ -31,6 +31,7 @@ inline namespace build_45ec83ae1e97 {
 ///
 /// @param out int32, shape (1,), CUDA. Output; one number.
 ///
+/// Writes to out.
 /// Compiled with capability=(by architecture).
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.

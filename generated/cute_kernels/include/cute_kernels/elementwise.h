@@ -33,6 +33,7 @@ int __tvm_ffi_cute_kernels__scale(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 /// @param a float32, shape (n,), CUDA. Input.
 /// @param b float32, shape (n,), CUDA. Output; may be the same memory as `a`.
 ///
+/// Writes to b.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 static inline int cute_kernels_add_one(const DLTensor* a, const DLTensor* b) {
@@ -46,6 +47,7 @@ static inline int cute_kernels_add_one(const DLTensor* a, const DLTensor* b) {
 /// @param b      float32, shape (n,), CUDA. Output; may be the same memory as `a`.
 /// @param offset float32. What is added to every element.
 ///
+/// Writes to b.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
@@ -66,6 +68,7 @@ static inline int cute_kernels_add_constant(const DLTensor* a, const DLTensor* b
 /// @param y     float32, shape (n,), CUDA. Inputs.
 /// @param out   float32, shape (n,), CUDA. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
@@ -91,6 +94,7 @@ static inline int cute_kernels_axpby(
 /// @param factor float32. What every element is multiplied by.
 /// @param stream CUDA stream. Stream to run on.
 ///
+/// Writes to x.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 static inline int cute_kernels_scale(const DLTensor* x, float factor, void* stream) {

@@ -35,6 +35,7 @@ inline namespace build_45ec83ae1e97 {
 /// @param a float32, shape (n,), CUDA. Input.
 /// @param b float32, shape (n,), CUDA. Output; may be the same memory as `a`.
 ///
+/// Writes to b.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 inline void add_one(const tvm::ffi::TensorView& a, const tvm::ffi::TensorView& b) {
@@ -47,15 +48,16 @@ inline void add_one(const tvm::ffi::TensorView& a, const tvm::ffi::TensorView& b
 /// @param b      float32, shape (n,), CUDA. Output; may be the same memory as `a`.
 /// @param offset float32. What is added to every element.
 ///
+/// Writes to b.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 inline void add_constant(
     const tvm::ffi::TensorView& a,
     const tvm::ffi::TensorView& b,
-    float offset = 1.0f) {
+    Number<float> offset = 1.0f) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__add_constant, a, b, offset);
+      cute_kernels__self, __tvm_ffi_cute_kernels__add_constant, a, b, offset.passed());
 }
 
 /// out = alpha * x + beta * y, elementwise.
@@ -66,17 +68,18 @@ inline void add_constant(
 /// @param y     float32, shape (n,), CUDA. Inputs.
 /// @param out   float32, shape (n,), CUDA. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
 inline void axpby(
-    float alpha,
+    Number<float> alpha,
     const tvm::ffi::TensorView& x,
-    float beta,
+    Number<float> beta,
     const tvm::ffi::TensorView& y,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__axpby, alpha, x, beta, y, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__axpby, alpha.passed(), x, beta.passed(), y, out);
 }
 
 /// x = factor * x, elementwise and in place, on a stream that the caller passes.
@@ -85,11 +88,12 @@ inline void axpby(
 /// @param factor float32. What every element is multiplied by.
 /// @param stream CUDA stream. Stream to run on.
 ///
+/// Writes to x.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/elementwise.py
-inline void scale(const tvm::ffi::TensorView& x, float factor, void* stream) {
+inline void scale(const tvm::ffi::TensorView& x, Number<float> factor, void* stream) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__scale, x, factor, stream);
+      cute_kernels__self, __tvm_ffi_cute_kernels__scale, x, factor.passed(), stream);
 }
 
 }  // namespace build_45ec83ae1e97

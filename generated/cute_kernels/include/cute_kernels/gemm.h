@@ -100,6 +100,7 @@ int __tvm_ffi_cute_kernels__gemm__bfloat16_float32_gelu_k(
 /// @endverbatim
 ///
 /// Sizes: k, s0, s1 and s2 are multiples of 8; n and s3 are multiples of 8 in some variants.
+/// Writes to c.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py
@@ -125,6 +126,7 @@ static inline int cute_kernels_gemm(
 /// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -149,6 +151,7 @@ static inline int cute_kernels_gemm__float16_float16_none_k(
 /// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -173,6 +176,7 @@ static inline int cute_kernels_gemm__float16_float16_none_n(
 /// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -197,6 +201,7 @@ static inline int cute_kernels_gemm__float16_float16_relu_k(
 /// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -221,6 +226,7 @@ static inline int cute_kernels_gemm__float16_float16_relu_n(
 /// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -245,6 +251,7 @@ static inline int cute_kernels_gemm__float16_float16_gelu_k(
 /// @param c float16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -269,6 +276,7 @@ static inline int cute_kernels_gemm__float16_float16_gelu_n(
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -293,6 +301,7 @@ static inline int cute_kernels_gemm__float16_float32_none_k(
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -317,6 +326,7 @@ static inline int cute_kernels_gemm__float16_float32_relu_k(
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -341,6 +351,7 @@ static inline int cute_kernels_gemm__float16_float32_gelu_k(
 /// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -366,6 +377,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_none_k(
 /// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -391,6 +403,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_none_n(
 /// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -416,6 +429,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_k(
 /// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -441,6 +455,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_relu_n(
 /// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -466,6 +481,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_k(
 /// @param c bfloat16, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0, n, s1 and s2 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -491,6 +507,7 @@ static inline int cute_kernels_gemm__bfloat16_bfloat16_gelu_n(
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='none'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -516,6 +533,7 @@ static inline int cute_kernels_gemm__bfloat16_float32_none_k(
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='relu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -541,6 +559,7 @@ static inline int cute_kernels_gemm__bfloat16_float32_relu_k(
 /// @param c float32, shape (m, n), strides (s2, 1), CUDA. Output.
 ///
 /// Sizes: k, s0 and s1 are multiples of 8.
+/// Writes to c.
 /// Compiled with activation='gelu'.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.

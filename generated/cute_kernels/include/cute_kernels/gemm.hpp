@@ -123,6 +123,7 @@ inline tvm::ffi::AnyView passed(GemmActivation given) {
 /// @endverbatim
 ///
 /// Sizes: k, s0, s1 and s2 are multiples of 8; n and s3 are multiples of 8 in some variants.
+/// Writes to c.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/gemm.py

@@ -93,6 +93,7 @@ typedef struct {
 /// @param b      float32, shape (n,), CPU. Output; may be the same memory as `a`.
 /// @param offset float32. What is added to every element.
 ///
+/// Writes to b.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_add_constant(
     const DLTensor* a,
@@ -114,6 +115,7 @@ static inline int cute_kernels_host_add_constant(
 /// @param y     float32, shape (n,), CPU. Inputs.
 /// @param out   float32, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_axpby(
     float alpha,
@@ -147,16 +149,17 @@ static inline int cute_kernels_host_axpby(
 /// @param integers int64, shape (9,), CPU. Outputs.
 /// @param floats   float64, shape (2,), CPU. Outputs.
 ///
+/// Writes to integers and floats.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scalars(
     bool flag,
-    int8_t i8,
-    int16_t i16,
-    int32_t i32,
+    int64_t i8,
+    int64_t i16,
+    int64_t i32,
     int64_t i64,
-    uint8_t u8,
-    uint16_t u16,
-    uint32_t u32,
+    int64_t u8,
+    int64_t u16,
+    int64_t u32,
     uint64_t u64,
     float f32,
     double f64,
@@ -188,6 +191,7 @@ static inline int cute_kernels_host_scalars(
 /// @param ratio float64.
 /// @param boxed float32.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_defaults(
     const DLTensor* out,
@@ -211,6 +215,7 @@ static inline int cute_kernels_host_defaults(
 /// @param out    float32, shape (n,), CPU.
 /// @param factor float32.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_keyword_only(
     const DLTensor* x,
@@ -230,6 +235,7 @@ static inline int cute_kernels_host_keyword_only(
 /// @param factor float32.
 /// @param out    float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_positional_only(
     const DLTensor* x,
@@ -250,6 +256,7 @@ static inline int cute_kernels_host_positional_only(
 /// @param _vararg_2 float32, shape (n,), CPU.
 /// @param _vararg_3 float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_weighted_sum(
     const DLTensor* out,
@@ -270,6 +277,7 @@ static inline int cute_kernels_host_weighted_sum(
 /// @param x   float32, shape (n,), CPU.
 /// @param out float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Compiled with power=3, negate=True.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_frozen(const DLTensor* x, const DLTensor* out) {
@@ -357,7 +365,7 @@ static inline int cute_kernels_host_powers(cute_kernels_HostPowers series, const
 /// @param out   float32, shape (1,), CPU.
 ///
 /// Source: kernels/host.py
-static inline int cute_kernels_host_pointer(void* p, int32_t count, const DLTensor* out) {
+static inline int cute_kernels_host_pointer(void* p, int64_t count, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {
       cute_kernels__pointer(p),
       cute_kernels__int(count),
@@ -402,6 +410,7 @@ static inline int cute_kernels_host_shape_mixed(const int64_t* shape, const DLTe
 /// @param x   float32, shape (n,), CPU.
 /// @param out float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Compiled with bias=None.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_bias(const DLTensor* x, const DLTensor* out) {
@@ -419,6 +428,7 @@ static inline int cute_kernels_host_bias(const DLTensor* x, const DLTensor* out)
 /// @param bias float32, shape (n,), CPU.
 /// @param out  float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_bias_given(
     const DLTensor* x,
@@ -437,6 +447,7 @@ static inline int cute_kernels_host_bias_given(
 /// @param x   float32, shape (n,), CPU.
 /// @param out float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_polynomial(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -459,6 +470,7 @@ static inline int cute_kernels_host_polynomial(const DLTensor* x, const DLTensor
 /// int32_5    int32    5
 /// @endverbatim
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_row_sums(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -470,6 +482,7 @@ static inline int cute_kernels_host_row_sums(const DLTensor* x, const DLTensor* 
 /// @param x   float32, shape (rows, 2), CPU.
 /// @param out float32, shape (rows,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_row_sums__float32_2(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -481,6 +494,7 @@ static inline int cute_kernels_host_row_sums__float32_2(const DLTensor* x, const
 /// @param x   float32, shape (rows, 5), CPU.
 /// @param out float32, shape (rows,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_row_sums__float32_5(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -492,6 +506,7 @@ static inline int cute_kernels_host_row_sums__float32_5(const DLTensor* x, const
 /// @param x   float64, shape (rows, 2), CPU.
 /// @param out float64, shape (rows,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_row_sums__float64_2(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -503,6 +518,7 @@ static inline int cute_kernels_host_row_sums__float64_2(const DLTensor* x, const
 /// @param x   float64, shape (rows, 5), CPU.
 /// @param out float64, shape (rows,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_row_sums__float64_5(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -514,6 +530,7 @@ static inline int cute_kernels_host_row_sums__float64_5(const DLTensor* x, const
 /// @param x   int32, shape (rows, 2), CPU.
 /// @param out int32, shape (rows,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_row_sums__int32_2(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -525,6 +542,7 @@ static inline int cute_kernels_host_row_sums__int32_2(const DLTensor* x, const D
 /// @param x   int32, shape (rows, 5), CPU.
 /// @param out int32, shape (rows,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_row_sums__int32_5(const DLTensor* x, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {cute_kernels__tensor(x), cute_kernels__tensor(out)};
@@ -553,6 +571,7 @@ static inline int cute_kernels_host_row_sums__int32_5(const DLTensor* x, const D
 /// float64_true_true    float64  true    true
 /// @endverbatim
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add(
     const DLTensor* x,
@@ -576,6 +595,7 @@ static inline int cute_kernels_host_scale_add(
 /// @param factor float64. What every element is multiplied with, in the type of `x`.
 /// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=False, bias=None.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float32_false_false(
@@ -599,6 +619,7 @@ static inline int cute_kernels_host_scale_add__float32_false_false(
 /// @param bias   float32, shape (n,), CPU. What is added to each element, if anything.
 /// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=False.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float32_false_true(
@@ -622,6 +643,7 @@ static inline int cute_kernels_host_scale_add__float32_false_true(
 /// @param factor float64. What every element is multiplied with, in the type of `x`.
 /// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=True, bias=None.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float32_true_false(
@@ -645,6 +667,7 @@ static inline int cute_kernels_host_scale_add__float32_true_false(
 /// @param bias   float32, shape (n,), CPU. What is added to each element, if anything.
 /// @param out    float32, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=True.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float32_true_true(
@@ -668,6 +691,7 @@ static inline int cute_kernels_host_scale_add__float32_true_true(
 /// @param factor float64. What every element is multiplied with, in the type of `x`.
 /// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=False, bias=None.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float64_false_false(
@@ -691,6 +715,7 @@ static inline int cute_kernels_host_scale_add__float64_false_false(
 /// @param bias   float64, shape (n,), CPU. What is added to each element, if anything.
 /// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=False.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float64_false_true(
@@ -714,6 +739,7 @@ static inline int cute_kernels_host_scale_add__float64_false_true(
 /// @param factor float64. What every element is multiplied with, in the type of `x`.
 /// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=True, bias=None.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float64_true_false(
@@ -737,6 +763,7 @@ static inline int cute_kernels_host_scale_add__float64_true_false(
 /// @param bias   float64, shape (n,), CPU. What is added to each element, if anything.
 /// @param out    float64, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Compiled with negate=True.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_scale_add__float64_true_true(
@@ -771,6 +798,7 @@ static inline int cute_kernels_host_scale_add__float64_true_true(
 /// cube_3      cube      3
 /// @endverbatim
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_activate(
     const DLTensor* x,
@@ -789,6 +817,7 @@ static inline int cute_kernels_host_activate(
 /// @param x   float32, shape (rows, 2), CPU. Input.
 /// @param out float32, shape (rows,), CPU. Output.
 ///
+/// Writes to out.
 /// Compiled with kind='identity'.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_activate__identity_2(const DLTensor* x, const DLTensor* out) {
@@ -801,6 +830,7 @@ static inline int cute_kernels_host_activate__identity_2(const DLTensor* x, cons
 /// @param x   float32, shape (rows, 3), CPU. Input.
 /// @param out float32, shape (rows,), CPU. Output.
 ///
+/// Writes to out.
 /// Compiled with kind='identity'.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_activate__identity_3(const DLTensor* x, const DLTensor* out) {
@@ -813,6 +843,7 @@ static inline int cute_kernels_host_activate__identity_3(const DLTensor* x, cons
 /// @param x   float32, shape (rows, 2), CPU. Input.
 /// @param out float32, shape (rows,), CPU. Output.
 ///
+/// Writes to out.
 /// Compiled with kind='square'.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_activate__square_2(const DLTensor* x, const DLTensor* out) {
@@ -825,6 +856,7 @@ static inline int cute_kernels_host_activate__square_2(const DLTensor* x, const 
 /// @param x   float32, shape (rows, 3), CPU. Input.
 /// @param out float32, shape (rows,), CPU. Output.
 ///
+/// Writes to out.
 /// Compiled with kind='square'.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_activate__square_3(const DLTensor* x, const DLTensor* out) {
@@ -837,6 +869,7 @@ static inline int cute_kernels_host_activate__square_3(const DLTensor* x, const 
 /// @param x   float32, shape (rows, 2), CPU. Input.
 /// @param out float32, shape (rows,), CPU. Output.
 ///
+/// Writes to out.
 /// Compiled with kind='cube'.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_activate__cube_2(const DLTensor* x, const DLTensor* out) {
@@ -849,6 +882,7 @@ static inline int cute_kernels_host_activate__cube_2(const DLTensor* x, const DL
 /// @param x   float32, shape (rows, 3), CPU. Input.
 /// @param out float32, shape (rows,), CPU. Output.
 ///
+/// Writes to out.
 /// Compiled with kind='cube'.
 /// Source: kernels/host.py
 static inline int cute_kernels_host_activate__cube_3(const DLTensor* x, const DLTensor* out) {

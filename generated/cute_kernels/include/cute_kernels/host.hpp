@@ -122,13 +122,14 @@ struct HostPowers {
 /// @param b      float32, shape (n,), CPU. Output; may be the same memory as `a`.
 /// @param offset float32. What is added to every element.
 ///
+/// Writes to b.
 /// Source: kernels/host.py
 inline void host_add_constant(
     const tvm::ffi::TensorView& a,
     const tvm::ffi::TensorView& b,
-    float offset = 1.0f) {
+    Number<float> offset = 1.0f) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_add_constant, a, b, offset);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_add_constant, a, b, offset.passed());
 }
 
 /// out = alpha * x + beta * y, elementwise, on the CPU.
@@ -139,15 +140,17 @@ inline void host_add_constant(
 /// @param y     float32, shape (n,), CPU. Inputs.
 /// @param out   float32, shape (n,), CPU. Output; may be the same memory as an input.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_axpby(
-    float alpha,
+    Number<float> alpha,
     const tvm::ffi::TensorView& x,
-    float beta,
+    Number<float> beta,
     const tvm::ffi::TensorView& y,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_axpby, alpha, x, beta, y, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_axpby, alpha.passed(), x, beta.passed(), y,
+      out);
 }
 
 /// Write every scalar to its own element, in the order of the parameters.
@@ -166,24 +169,26 @@ inline void host_axpby(
 /// @param integers int64, shape (9,), CPU. Outputs.
 /// @param floats   float64, shape (2,), CPU. Outputs.
 ///
+/// Writes to integers and floats.
 /// Source: kernels/host.py
 inline void host_scalars(
-    bool flag,
-    std::int8_t i8,
-    std::int16_t i16,
-    std::int32_t i32,
-    std::int64_t i64,
-    std::uint8_t u8,
-    std::uint16_t u16,
-    std::uint32_t u32,
-    std::uint64_t u64,
-    float f32,
-    double f64,
+    Number<bool> flag,
+    Number<std::int8_t> i8,
+    Number<std::int16_t> i16,
+    Number<std::int32_t> i32,
+    Number<std::int64_t> i64,
+    Number<std::uint8_t> u8,
+    Number<std::uint16_t> u16,
+    Number<std::uint32_t> u32,
+    Number<std::uint64_t> u64,
+    Number<float> f32,
+    Number<double> f64,
     const tvm::ffi::TensorView& integers,
     const tvm::ffi::TensorView& floats) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scalars, flag, i8, i16, i32, i64, u8, u16,
-      u32, static_cast<std::int64_t>(u64), f32, f64, integers, floats);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scalars, flag.passed(), i8.passed(),
+      i16.passed(), i32.passed(), i64.passed(), u8.passed(), u16.passed(), u32.passed(),
+      u64.passed(), f32.passed(), f64.passed(), integers, floats);
 }
 
 /// Write the four scalars, each with a default, to `out[0]` to `out[3]`.
@@ -194,15 +199,17 @@ inline void host_scalars(
 /// @param ratio float64.
 /// @param boxed float32.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_defaults(
     const tvm::ffi::TensorView& out,
-    bool flag = true,
-    std::int64_t count = -7,
-    double ratio = 0.25,
-    float boxed = 9.0f) {
+    Number<bool> flag = true,
+    Number<std::int64_t> count = -7,
+    Number<double> ratio = 0.25,
+    Number<float> boxed = 9.0f) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_defaults, out, flag, count, ratio, boxed);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_defaults, out, flag.passed(), count.passed(),
+      ratio.passed(), boxed.passed());
 }
 
 /// out = factor * x, elementwise; `factor` goes by keyword only.
@@ -211,13 +218,14 @@ inline void host_defaults(
 /// @param out    float32, shape (n,), CPU.
 /// @param factor float32.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_keyword_only(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& out,
-    float factor = 2.0f) {
+    Number<float> factor = 2.0f) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_keyword_only, x, out, factor);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_keyword_only, x, out, factor.passed());
 }
 
 /// out = factor * x, elementwise; every argument goes by position only.
@@ -226,13 +234,14 @@ inline void host_keyword_only(
 /// @param factor float32.
 /// @param out    float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_positional_only(
     const tvm::ffi::TensorView& x,
-    float factor,
+    Number<float> factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_positional_only, x, factor, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_positional_only, x, factor.passed(), out);
 }
 
 /// out = 1 * terms[0] + 2 * terms[1] + 3 * terms[2], for any number of terms.
@@ -242,6 +251,7 @@ inline void host_positional_only(
 /// @param _vararg_2 float32, shape (n,), CPU.
 /// @param _vararg_3 float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_weighted_sum(
     const tvm::ffi::TensorView& out,
@@ -258,6 +268,7 @@ inline void host_weighted_sum(
 /// @param x   float32, shape (n,), CPU.
 /// @param out float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Compiled with power=3, negate=True.
 /// Source: kernels/host.py
 inline void host_frozen(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
@@ -317,9 +328,9 @@ inline void host_powers(const HostPowers& series, const tvm::ffi::TensorView& ou
 /// @param out   float32, shape (1,), CPU.
 ///
 /// Source: kernels/host.py
-inline void host_pointer(void* p, std::int32_t count, const tvm::ffi::TensorView& out) {
+inline void host_pointer(void* p, Number<std::int32_t> count, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_pointer, p, count, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_pointer, p, count.passed(), out);
 }
 
 /// Write the extents of a shape to `out`, and their product after them.
@@ -350,6 +361,7 @@ inline void host_shape_mixed(const tvm::ffi::Shape& shape, const tvm::ffi::Tenso
 /// @param x   float32, shape (n,), CPU.
 /// @param out float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Compiled with bias=None.
 /// Source: kernels/host.py
 inline void host_bias(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
@@ -363,6 +375,7 @@ inline void host_bias(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView&
 /// @param bias float32, shape (n,), CPU.
 /// @param out  float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_bias_given(
     const tvm::ffi::TensorView& x,
@@ -377,6 +390,7 @@ inline void host_bias_given(
 /// @param x   float32, shape (n,), CPU.
 /// @param out float32, shape (n,), CPU.
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_polynomial(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
@@ -399,6 +413,7 @@ inline void host_polynomial(const tvm::ffi::TensorView& x, const tvm::ffi::Tenso
 /// int32_5    int32    5
 /// @endverbatim
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_row_sums(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
@@ -474,23 +489,24 @@ inline void int32_5(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView& o
 /// float64_true_true    float64  true    true
 /// @endverbatim
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_scale_add(
     const tvm::ffi::TensorView& x,
-    double factor,
-    bool negate,
+    Number<double> factor,
+    Number<bool> negate,
     std::optional<tvm::ffi::TensorView> bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add, x, factor, negate,
-      tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add, x, factor.passed(),
+      negate.passed(), tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
 }
 
 /// The same with the choice made when this is compiled.
 template <bool negate>
 inline void host_scale_add(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     std::optional<tvm::ffi::TensorView> bias,
     const tvm::ffi::TensorView& out) {
   constexpr TVMFFISafeCallType entry =
@@ -502,7 +518,8 @@ inline void host_scale_add(
       (negate == true),
       "host_scale_add has no variant for this choice");
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, entry, x, factor, tvm::ffi::Optional<tvm::ffi::TensorView>(bias), out);
+      cute_kernels__self, entry, x, factor.passed(), tvm::ffi::Optional<tvm::ffi::TensorView>(bias),
+      out);
 }
 
 /// The variants of host_scale_add.
@@ -512,92 +529,92 @@ namespace host_scale_add_variants {
 /// shape (n,), CPU; factor: float64; bias: None; out: float32, shape (n,), CPU.
 inline void float32_false_false(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, x, factor,
-      nullptr, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_false_false, x,
+      factor.passed(), nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float32, negate=false, bias=true, taking x: float32,
 /// shape (n,), CPU; factor: float64; bias: float32, shape (n,), CPU; out: float32, shape (n,), CPU.
 inline void float32_false_true(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, x, factor,
-      bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_false_true, x,
+      factor.passed(), bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float32, negate=true, bias=false, taking x: float32,
 /// shape (n,), CPU; factor: float64; bias: None; out: float32, shape (n,), CPU.
 inline void float32_true_false(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, x, factor,
-      nullptr, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_true_false, x,
+      factor.passed(), nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float32, negate=true, bias=true, taking x: float32,
 /// shape (n,), CPU; factor: float64; bias: float32, shape (n,), CPU; out: float32, shape (n,), CPU.
 inline void float32_true_true(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, x, factor,
-      bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float32_true_true, x,
+      factor.passed(), bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=false, bias=false, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: None; out: float64, shape (n,), CPU.
 inline void float64_false_false(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, x, factor,
-      nullptr, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_false_false, x,
+      factor.passed(), nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=false, bias=true, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: float64, shape (n,), CPU; out: float64, shape (n,), CPU.
 inline void float64_false_true(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, x, factor,
-      bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_false_true, x,
+      factor.passed(), bias, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=true, bias=false, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: None; out: float64, shape (n,), CPU.
 inline void float64_true_false(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, x, factor,
-      nullptr, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_true_false, x,
+      factor.passed(), nullptr, out);
 }
 
 /// The variant of host_scale_add with dtype=float64, negate=true, bias=true, taking x: float64,
 /// shape (n,), CPU; factor: float64; bias: float64, shape (n,), CPU; out: float64, shape (n,), CPU.
 inline void float64_true_true(
     const tvm::ffi::TensorView& x,
-    double factor,
+    Number<double> factor,
     const tvm::ffi::TensorView& bias,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, x, factor,
-      bias, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__host_scale_add__float64_true_true, x,
+      factor.passed(), bias, out);
 }
 
 }  // namespace host_scale_add_variants
@@ -633,6 +650,7 @@ inline tvm::ffi::AnyView passed(HostActivateKind given) {
 /// cube_3      cube      3
 /// @endverbatim
 ///
+/// Writes to out.
 /// Source: kernels/host.py
 inline void host_activate(
     const tvm::ffi::TensorView& x,

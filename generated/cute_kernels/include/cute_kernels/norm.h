@@ -51,6 +51,7 @@ int __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192(void*, const TVMFFIAny*, int3
 /// bfloat16_8192  bfloat16  8192
 /// @endverbatim
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
@@ -76,6 +77,7 @@ static inline int cute_kernels_rmsnorm(
 ///               `x`.
 /// @param eps    float32. Added to the mean of the squares.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
@@ -101,6 +103,7 @@ static inline int cute_kernels_rmsnorm__float16_1024(
 ///               `x`.
 /// @param eps    float32. Added to the mean of the squares.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
@@ -126,6 +129,7 @@ static inline int cute_kernels_rmsnorm__float16_4096(
 ///               `x`.
 /// @param eps    float32. Added to the mean of the squares.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
@@ -151,6 +155,7 @@ static inline int cute_kernels_rmsnorm__float16_8192(
 ///               as `x`.
 /// @param eps    float32. Added to the mean of the squares.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
@@ -176,6 +181,7 @@ static inline int cute_kernels_rmsnorm__bfloat16_1024(
 ///               as `x`.
 /// @param eps    float32. Added to the mean of the squares.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
@@ -201,6 +207,7 @@ static inline int cute_kernels_rmsnorm__bfloat16_4096(
 ///               as `x`.
 /// @param eps    float32. Added to the mean of the squares.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py

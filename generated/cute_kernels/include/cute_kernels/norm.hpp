@@ -59,6 +59,7 @@ inline namespace build_45ec83ae1e97 {
 /// bfloat16_8192  bfloat16  8192
 /// @endverbatim
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/norm.py
@@ -66,9 +67,9 @@ inline void rmsnorm(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
-    float eps) {
+    Number<float> eps) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm, x, weight, out, eps.passed());
 }
 
 /// The variants of rmsnorm.
@@ -81,9 +82,10 @@ inline void float16_1024(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
-    float eps) {
+    Number<float> eps) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_1024, x, weight, out,
+      eps.passed());
 }
 
 /// The variant of rmsnorm with dtype=float16, hidden=4096, taking x: float16, shape (m, 4096),
@@ -93,9 +95,10 @@ inline void float16_4096(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
-    float eps) {
+    Number<float> eps) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_4096, x, weight, out,
+      eps.passed());
 }
 
 /// The variant of rmsnorm with dtype=float16, hidden=8192, taking x: float16, shape (m, 8192),
@@ -105,9 +108,10 @@ inline void float16_8192(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
-    float eps) {
+    Number<float> eps) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__float16_8192, x, weight, out,
+      eps.passed());
 }
 
 /// The variant of rmsnorm with dtype=bfloat16, hidden=1024, taking x: bfloat16, shape (m, 1024),
@@ -117,9 +121,10 @@ inline void bfloat16_1024(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
-    float eps) {
+    Number<float> eps) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_1024, x, weight, out,
+      eps.passed());
 }
 
 /// The variant of rmsnorm with dtype=bfloat16, hidden=4096, taking x: bfloat16, shape (m, 4096),
@@ -129,9 +134,10 @@ inline void bfloat16_4096(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
-    float eps) {
+    Number<float> eps) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_4096, x, weight, out,
+      eps.passed());
 }
 
 /// The variant of rmsnorm with dtype=bfloat16, hidden=8192, taking x: bfloat16, shape (m, 8192),
@@ -141,9 +147,10 @@ inline void bfloat16_8192(
     const tvm::ffi::TensorView& x,
     const tvm::ffi::TensorView& weight,
     const tvm::ffi::TensorView& out,
-    float eps) {
+    Number<float> eps) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192, x, weight, out, eps);
+      cute_kernels__self, __tvm_ffi_cute_kernels__rmsnorm__bfloat16_8192, x, weight, out,
+      eps.passed());
 }
 
 }  // namespace rmsnorm_variants

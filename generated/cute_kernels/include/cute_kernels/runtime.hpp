@@ -4,6 +4,11 @@
 /// @file
 /// What programs that call the kernels of cute_kernels need beside them.
 
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <tvm/ffi/any.h>
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/extra/c_env_api.h>
@@ -12,6 +17,70 @@
 #include <cute_kernels/runtime.h>
 
 namespace cute_kernels {
+
+/// A parameter that is a number, compiled as T; made from what a call passes.
+///
+/// An integer is made from an integer of any type: the function refuses a value that T does not hold.
+/// A float is made from an integer or a float, and rounds as Python does. A bool is made from a bool
+/// alone, and nothing else from a bool. Enums without `class` are integers; objects are taken if
+/// `T{object}` compiles.
+template <typename T>
+class Number {
+  template <typename From>
+  static constexpr bool is_integer =
+      std::is_integral_v<From> && !std::is_same_v<From, bool> && sizeof(From) <= 8;
+  template <typename From>
+  static constexpr bool is_float = std::is_floating_point_v<From> && sizeof(From) <= 8;
+
+  template <typename From>
+  static constexpr bool is_plain_enum =
+      std::is_enum_v<From> && std::is_convertible_v<From, std::int64_t>;
+
+  template <typename From, typename = void>
+  struct IsObject : std::false_type {};
+  template <typename From>
+  struct IsObject<From, std::void_t<decltype(T{std::declval<const From&>()})>>
+      : std::is_class<From> {};
+
+  template <typename From>
+  static constexpr bool takes =
+      std::is_same_v<From, T> || IsObject<From>::value ||
+      ((is_integer<From> || is_plain_enum<From>) && !std::is_same_v<T, bool>) ||
+      (is_float<From> && std::is_floating_point_v<T>);
+
+  /// What tvm-ffi has for T.
+  using Passed = std::conditional_t<
+      std::is_floating_point_v<T>, double,
+      std::conditional_t<std::is_same_v<T, bool>, bool, std::int64_t>>;
+
+ public:
+  template <typename From, typename = std::enable_if_t<takes<From>>>
+  constexpr Number(const From& value) {
+    if constexpr (std::is_arithmetic_v<From>) {
+      value_ = static_cast<Passed>(value);
+    } else if constexpr (std::is_enum_v<From>) {
+      *this = +value;
+    } else {
+      value_ = static_cast<Passed>(T{value});
+    }
+    if constexpr (is_integer<From> && is_integer<T>) {
+      // The upper half of uint64 has the bits of negative numbers.
+      fits_ = value_ >= 0 || std::is_signed_v<From> != std::is_same_v<T, std::uint64_t>;
+    }
+  }
+
+  /// What the function gets. What has the bits of another number goes there as a float, which the
+  /// function refuses by the parameter's name.
+  tvm::ffi::AnyView passed() const {
+    if (fits_) return value_;
+    if constexpr (std::is_same_v<T, std::uint64_t>) return static_cast<double>(value_);
+    return static_cast<double>(static_cast<std::uint64_t>(value_));
+  }
+
+ private:
+  Passed value_{};
+  bool fits_ = true;
+};
 
 /// Sets the stream that kernels run on when they take it from tvm-ffi's environment, while it lives.
 ///

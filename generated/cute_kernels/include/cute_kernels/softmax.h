@@ -65,6 +65,7 @@ int __tvm_ffi_cute_kernels__softmax_backward__bfloat16_8192(
 /// bfloat16_8192  bfloat16  8192
 /// @endverbatim
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -79,6 +80,7 @@ static inline int cute_kernels_softmax(const DLTensor* x, const DLTensor* out) {
 /// @param out float32, shape (rows, 1024), CUDA, 16-byte aligned. Output; may be the same memory as
 ///            `x`.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -93,6 +95,7 @@ static inline int cute_kernels_softmax__float32_1024(const DLTensor* x, const DL
 /// @param out float32, shape (rows, 4096), CUDA, 16-byte aligned. Output; may be the same memory as
 ///            `x`.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -107,6 +110,7 @@ static inline int cute_kernels_softmax__float32_4096(const DLTensor* x, const DL
 /// @param out float32, shape (rows, 8192), CUDA, 16-byte aligned. Output; may be the same memory as
 ///            `x`.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -121,6 +125,7 @@ static inline int cute_kernels_softmax__float32_8192(const DLTensor* x, const DL
 /// @param out bfloat16, shape (rows, 1024), CUDA, 16-byte aligned. Output; may be the same memory
 ///            as `x`.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -135,6 +140,7 @@ static inline int cute_kernels_softmax__bfloat16_1024(const DLTensor* x, const D
 /// @param out bfloat16, shape (rows, 4096), CUDA, 16-byte aligned. Output; may be the same memory
 ///            as `x`.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -149,6 +155,7 @@ static inline int cute_kernels_softmax__bfloat16_4096(const DLTensor* x, const D
 /// @param out bfloat16, shape (rows, 8192), CUDA, 16-byte aligned. Output; may be the same memory
 ///            as `x`.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -177,6 +184,7 @@ static inline int cute_kernels_softmax__bfloat16_8192(const DLTensor* x, const D
 /// bfloat16_8192  bfloat16  8192
 /// @endverbatim
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -199,6 +207,7 @@ static inline int cute_kernels_softmax_backward(
 /// @param grad_x float32, shape (rows, 1024), CUDA, 16-byte aligned. Output: gradient of softmax's
 ///               input; may be the same memory as `grad`.
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -222,6 +231,7 @@ static inline int cute_kernels_softmax_backward__float32_1024(
 /// @param grad_x float32, shape (rows, 4096), CUDA, 16-byte aligned. Output: gradient of softmax's
 ///               input; may be the same memory as `grad`.
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -245,6 +255,7 @@ static inline int cute_kernels_softmax_backward__float32_4096(
 /// @param grad_x float32, shape (rows, 8192), CUDA, 16-byte aligned. Output: gradient of softmax's
 ///               input; may be the same memory as `grad`.
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -268,6 +279,7 @@ static inline int cute_kernels_softmax_backward__float32_8192(
 /// @param grad_x bfloat16, shape (rows, 1024), CUDA, 16-byte aligned. Output: gradient of softmax's
 ///               input; may be the same memory as `grad`.
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -291,6 +303,7 @@ static inline int cute_kernels_softmax_backward__bfloat16_1024(
 /// @param grad_x bfloat16, shape (rows, 4096), CUDA, 16-byte aligned. Output: gradient of softmax's
 ///               input; may be the same memory as `grad`.
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -314,6 +327,7 @@ static inline int cute_kernels_softmax_backward__bfloat16_4096(
 /// @param grad_x bfloat16, shape (rows, 8192), CUDA, 16-byte aligned. Output: gradient of softmax's
 ///               input; may be the same memory as `grad`.
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py

@@ -73,6 +73,7 @@ inline namespace build_45ec83ae1e97 {
 /// bfloat16_8192  bfloat16  8192
 /// @endverbatim
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py
@@ -147,6 +148,7 @@ inline void bfloat16_8192(const tvm::ffi::TensorView& x, const tvm::ffi::TensorV
 /// bfloat16_8192  bfloat16  8192
 /// @endverbatim
 ///
+/// Writes to grad_x.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/softmax.py

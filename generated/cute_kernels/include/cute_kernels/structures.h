@@ -173,7 +173,7 @@ static inline int cute_kernels_moving_average(cute_kernels_Window window, const 
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
-static inline int cute_kernels_load(void* source, int32_t n, const DLTensor* out) {
+static inline int cute_kernels_load(void* source, int64_t n, const DLTensor* out) {
   const TVMFFIAny ffi_arguments[] = {
       cute_kernels__pointer(source),
       cute_kernels__int(n),
@@ -210,6 +210,7 @@ static inline int cute_kernels_transpose(
 /// @param x   float32, shape (n,), CUDA. Input.
 /// @param out float32, shape (n,), CUDA. Output.
 ///
+/// Writes to out.
 /// Compiled with bias=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -229,6 +230,7 @@ static inline int cute_kernels_double_add(const DLTensor* x, const DLTensor* out
 /// @param bias float32, shape (n,), CUDA. What is added; None for nothing.
 /// @param out  float32, shape (n,), CUDA. Output.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py

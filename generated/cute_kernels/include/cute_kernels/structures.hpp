@@ -69,10 +69,10 @@ struct Window {
 /// Source: kernels/structures.py
 inline void lerp(
     const tvm::ffi::Tuple<tvm::ffi::Tensor, tvm::ffi::Tensor>& ends,
-    float weight,
+    Number<float> weight,
     const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__lerp, ends, weight, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__lerp, ends, weight.passed(), out);
 }
 
 /// out = c0 + c1 * x + c2 * x**2 + ..., elementwise, every element with its own coefficients.
@@ -142,9 +142,9 @@ inline void moving_average(const Window& window, const tvm::ffi::TensorView& out
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
-inline void load(void* source, std::int32_t n, const tvm::ffi::TensorView& out) {
+inline void load(void* source, Number<std::int32_t> n, const tvm::ffi::TensorView& out) {
   tvm::ffi::Function::InvokeExternC(
-      cute_kernels__self, __tvm_ffi_cute_kernels__load, source, n, out);
+      cute_kernels__self, __tvm_ffi_cute_kernels__load, source, n.passed(), out);
 }
 
 /// Transpose a row-major matrix that is stored in a vector.
@@ -170,6 +170,7 @@ inline void transpose(
 /// @param x   float32, shape (n,), CUDA. Input.
 /// @param out float32, shape (n,), CUDA. Output.
 ///
+/// Writes to out.
 /// Compiled with bias=None.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
@@ -185,6 +186,7 @@ inline void double_add(const tvm::ffi::TensorView& x, const tvm::ffi::TensorView
 /// @param bias float32, shape (n,), CUDA. What is added; None for nothing.
 /// @param out  float32, shape (n,), CUDA. Output.
 ///
+/// Writes to out.
 /// Runs on tvm-ffi's current stream of the device: see TVMFFIEnvSetStream.
 /// Built for sm_80, sm_90a, sm_100a.
 /// Source: kernels/structures.py
