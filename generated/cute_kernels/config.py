@@ -84,7 +84,7 @@ _ANSWERS: dict[str, tuple[str, Callable[[str], list[str]]]] = {
     "pkgconfigdir": ("folder for PKG_CONFIG_PATH", lambda _: [str(pkgconfig_dir())]),
     "cflags": ("arguments for the compiler", lambda _: compiler_flags()),
     "libs": ("arguments for the linker", linker_flags),
-    "rpath": ("more of them, so that a program finds the libraries", lambda _: runtime_path_flags()),
+    "rpath": ("arguments for the linker by which a program finds the libraries", lambda _: runtime_path_flags()),
 }
 """What may be asked for, how it is described, and what answers for a way to link."""
 

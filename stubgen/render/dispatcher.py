@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stubgen import archs, dispatch
 from stubgen.dispatch.texts import stated
-from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Library, tvm_ffi_symbol
+from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Library, Parameter, tvm_ffi_symbol
 from stubgen.render import cpp_types, documentation, refusals
 from stubgen.render.decision_tree import decision_tree, double, int64
 from stubgen.render.templates import fill
@@ -92,6 +92,8 @@ class _Choices:
     function: str
     tests: list[str]
     position: int
+    expected: str
+    """What a caller is told who passes another value."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
         count=len(family.parameters),
         parameters=cpp_types.string(", ".join(p.name for p in family.parameters)),
         choices=[
-            _choices(family, position, parameter.slot)
+            _choices(family, position, parameter, parameter.slot)
             for position, parameter in enumerate(family.parameters)
             if isinstance(parameter.slot, ChoiceSlot)
         ],
@@ -189,9 +191,12 @@ def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family
     )
 
 
-def _choices(family: Family, position: int, slot: ChoiceSlot) -> _Choices:
+def _choices(family: Family, position: int, parameter: Parameter, slot: ChoiceSlot) -> _Choices:
     return _Choices(
-        f"choose_{family.name}__{position}", [_is_value(value) for value in slot.values], position
+        f"choose_{family.name}__{position}",
+        [_is_value(value) for value in slot.values],
+        position,
+        cpp_types.string(f"; {parameter.name} is expected to be {documentation.describe(slot)}"),
     )
 
 

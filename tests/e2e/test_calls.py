@@ -334,6 +334,13 @@ def test_a_family_says_what_does_not_fit_the_nearest_variant(
         host.host_row_sums(rows, out)
 
 
+@pytest.mark.parametrize(("negate", "shown"), [(5, "5"), (None, "None"), ("yes", '"yes"')])
+def test_a_family_says_which_choice_is_none(host: Any, negate: Any, shown: str) -> None:
+    x = np.ones(3, np.float32)
+    with pytest.raises(TypeError, match=rf"negate: {shown}, .*`; negate is expected to be False or True$"):
+        host.host_scale_add(x, 2.0, negate, None, x)
+
+
 def test_empty_keywords_are_none_and_the_function_runs_once(host: Any) -> None:
     x = np.float32([1, 2])
     type(host.host_add_constant).__call__(host.host_add_constant, x, x, 1.0, **{})
