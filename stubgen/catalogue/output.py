@@ -132,7 +132,7 @@ Compiled functions return nothing.
         "make room on its disk, or stop it; the others have done its work",
     ),
     "CS620": Entry(
-        "{count} entries could not be put into the cache {url} in {seconds} s",
+        "{entries} could not be put into the cache {url} in {seconds} s",
         "see whether the network is as fast as it should be; what is missing there is kept here",
     ),
     # CS9xx: the tool itself.

@@ -21,6 +21,7 @@ from typing import Any
 from stubgen.cache import FolderCache, NoCache, entry_name, opened, sealed
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.remote.extras import require
+from stubgen.text import counted
 
 _THREADS = 16
 """Transfers at a time, each way: what they take is waiting."""
@@ -123,7 +124,10 @@ class RemoteCache:
         if left and self._is_writable:
             self._is_writable = False
             self._problem = self._problem or problem(
-                "CS620", url=shown_url(self._url), count=len(left), seconds=f"{_UPLOADING:g}"
+                "CS620",
+                url=shown_url(self._url),
+                entries=counted(len(left), "entry", "entries"),
+                seconds=f"{_UPLOADING:g}",
             )
         self._uploads.clear()
         self._local.tidy()

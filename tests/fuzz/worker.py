@@ -34,7 +34,7 @@ from tests.fuzz.references import REACH, REFERENCES
 REFUSALS = (TypeError, ValueError, BufferError, RuntimeError, OverflowError, AttributeError, IndexError)
 NO_ADDRESSES = (Pointer, Tuple, NoneType, str, bytes, tuple, list, dict, set, float, complex)
 MALFORMED = (
-    r"Expects \d+ parameters|has no parameter|by position only|positional argument|keyword(-only)? argument"
+    r"Expects \d+ parameters?|has no parameter|by position only|positional argument|keyword(-only)? argument"
     r"|multiple values"
 )
 NOTHING = np.zeros(0, np.uint8)
