@@ -74,15 +74,10 @@ def python_symbols(package: str) -> tuple[str, str]:
     return f"{package}__python_call", f"{package}__python"
 
 
-def _python_handle(package: str) -> str:
-    """Name the function that makes of a call that failed what Python gets; the library keeps it to itself."""
-    return f"{package}__python_handle"
-
-
 def for_python(library: Library) -> str:
     """Return the C of the function that Python calls all others by."""
     call, state = python_symbols(library.package)
-    return fill("python.c.j2", call=call, state=state, handle=_python_handle(library.package))
+    return fill("python.c.j2", call=call, state=state)
 
 
 def framework_symbols(library: Library) -> dict[Framework, str]:
@@ -96,8 +91,7 @@ def for_frameworks(library: Library) -> str:
     symbols = framework_symbols(library)
     if not symbols:
         return ""
-    handle = _python_handle(library.package)
-    return fill("frameworks.c.j2", frameworks=library.frameworks, symbols=symbols, handle=handle)
+    return fill("frameworks.c.j2", frameworks=library.frameworks, symbols=symbols)
 
 
 def registration(library: Library) -> str:

@@ -45,6 +45,7 @@ def python_package(library: Library) -> dict[str, str]:
             has_frameworks=bool(library.frameworks),
             build_id=library.build_id,
         ),
+        **({f"{root}/_calls.py": fill("calls.py.j2")} if library.registered_as else {}),
         **_package_files(library, root, kwargs=False),
         **_package_files(library, f"{root}/kwargs", kwargs=True),
     }

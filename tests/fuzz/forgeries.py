@@ -24,6 +24,7 @@ _TEXTS = (
     "class",
     "None",
     "__init__",
+    "_calls",
     "_runtime",
     "kwargs",
     "kwargs.torch",

@@ -62,6 +62,9 @@ class Oracle:
                 return self.scalar(slot, value)
             case ShapeSlot():
                 self.require(len(value) == len(slot.extents), "rank")
+                self.require(
+                    not any(isinstance(v, bool | np.bool_) for v in value), "sizes, which no bool is"
+                )
                 return tuple(
                     self.extent(e, self.integer(v)) for e, v in zip(slot.extents, value, strict=True)
                 )

@@ -133,6 +133,8 @@ class Package:
             return f"refused a right call: {shown}"
         if any(is_refused_by_itself(value, error) for value in [*positional, *named.values()]):
             return None
+        if str(error).startswith(f"{self.name}::{call.kernel.name}() "):
+            return None  # with a tensor that is not plain it is PyTorch's operator, which takes no others
         if call.malformed or call.kernel.variant:
             return None if names_its_place(call, error) else f"the error does not say where it is: {shown}"
         misfit = fitting(call, call.kernel, values_by_name(call, positional, named), before)

@@ -24,6 +24,7 @@ from tests.unit import rich
 EXPECTED = Path(__file__).parent / "expected"
 LIBRARIES = {library.package: library for library in (rich.RICH, rich.FRAMED)}
 _SAME_FOR_ALL = (
+    "_calls.py",
     "_direct.py",
     "_runtime.py",
     "_types.py",

@@ -2,7 +2,7 @@
 # mypy: ignore-errors
 # pyright: basic, reportPrivateImportUsage=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # (The annotations of torch are partial.)
-"""Makes calls that go straight into the library, and tells them from those that PyTorch has to see.
+"""Tells calls that go straight into the library from those that PyTorch has to see.
 
 A call is direct if its tensors are plain and nothing watches. A tensor is plain if it is no subclass and its memory
 holds its elements as they are: its dispatch keys say so. Modes, tracers, transforms and the profiler watch. The library
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import tvm_ffi
 from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
-from .._runtime import NativeFunction, call_of, called_by, library
+from .._calls import call_of, called_by, place, word
+from .._runtime import NativeFunction, library
 
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
 
@@ -37,6 +37,7 @@ _PLAIN = _mask(
     f"{kind}{device}" for device in ("CPU", "CUDA") for kind in ("", "Autograd", "Autocast")
 ) | _mask(("ADInplaceOrView",))
 _QUIET = _mask(("BackendSelect", "ADInplaceOrView"))
+_VALUES = (float, int, bool, type(None), str)
 _CLASSES = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -81,18 +82,28 @@ class _AskingPython:
 # -----------------------------------------------------------------------------------------------------------
 # Asked by the library itself
 
-_FIELDS = """
-    type_at size_at items_at implementation_at keys_at function_at releases_at modes_at
-    tensor parameter number integer boolean none text
-    plain_keys quiet_keys find core thread_keys function_modes is_profiled
-    exchange native failing nothing
-"""
+_FIELDS = {
+    "type_at size_at items_at implementation_at keys_at modes_at tensor parameter": 1,
+    "values": len(_VALUES),
+    "plain_keys quiet_keys find core thread_keys function_modes": 1,
+    "is_profiled native is_subclass get_attribute call forget to_bool": 1,
+}
+
 
 _Facts: Any = type(
-    "_Facts", (ctypes.Structure,), {"_fields_": [(name, ctypes.c_uint64) for name in _FIELDS.split()]}
+    "_Facts",
+    (ctypes.Structure,),
+    {
+        "_fields_": [
+            (name, ctypes.c_uint64 * count if count > 1 else ctypes.c_uint64)
+            for names, count in _FIELDS.items()
+            for name in names.split()
+        ]
+    },
 )
 """What the library has to know; it has the same structure."""
 
+_PYTHON = ctypes.PyDLL(None)
 _kept: list[Any] = []
 """What has to stay in memory."""
 
@@ -101,51 +112,16 @@ def _address(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def _word(address: int) -> int:
-    return ctypes.c_uint64.from_address(address).value
-
-
-def _place(objects: Iterable[tuple[int, int]], end: int) -> int:
-    """Find the one place where each of some objects has its own value."""
-    objects = list(objects)
-    found = [at for at in range(8, end, 8) if all(_word(address + at) == value for address, value in objects)]
-    (place,) = found
-    return place
-
-
 def _place_of_modes(state: Callable[[], int]) -> int:
     """Find where a thread keeps its stack of function modes, by what changes with their number."""
     found = set(range(0, 48, 8))
     with contextlib.ExitStack() as modes:
         for _ in range(3):
             size = torch._C._len_torch_function_stack() * 16
-            found = {at for at in found if _word(state() + at + 8) - _word(state() + at) == size}
+            found = {at for at in found if word(state() + at + 8) - word(state() + at) == size}
             modes.enter_context(BaseTorchFunctionMode())
     (place,) = found
     return place
-
-
-def _place_of_release() -> int:
-    """Find where tvm-ffi keeps whether others may run while a function is called."""
-    function = tvm_ffi.convert(print)
-    places = set(range(16, type(function).__basicsize__, 4))
-    for releases in (True, False, True):
-        function.release_gil = releases
-        places = {at for at in places if ctypes.c_int32.from_address(id(function) + at).value == releases}
-    (place,) = places
-    return place
-
-
-def _exchange() -> int:
-    """Return the address of what PyTorch tells of its tensors, or 0 if that is not enough."""
-    capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
-    if capsule is None:
-        return 0
-    pointer: Any = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    exchange = pointer(capsule, b"dlpack_exchange_api")
-    (version, _, *functions) = (ctypes.c_uint64 * 7).from_address(exchange)
-    return exchange if version & 0xFFFFFFFF == 1 and all(functions) else 0
 
 
 def _facts() -> Any:
@@ -168,25 +144,17 @@ def _facts() -> Any:
     header = object.__basicsize__
     x = torch.empty(2)
     samples = [x, torch.nn.Parameter(x), torch._neg_view(x), x.to_sparse(), torch.empty(2, device="meta")]
-    functions = [tvm_ffi.convert(print) for _ in range(3)]
-    failing = tvm_ffi.Function.__from_extern_c__(_function_of_library(0, 3))
-    _kept.extend((core, cpu, thread_keys, failing))
+    _kept.extend((core, cpu, thread_keys))
     return _Facts(
         type_at=header - 8,
         size_at=header,
         items_at=tuple.__basicsize__,
-        implementation_at=_place(((id(t), t._cdata) for t in samples), torch.Tensor.__basicsize__),
-        keys_at=_place(((t._cdata, torch._C._dispatch_keys(t).raw_repr()) for t in samples), 208),
-        function_at=_place(((id(f), f.__chandle__()) for f in functions), tvm_ffi.Function.__basicsize__),
-        releases_at=_place_of_release(),
+        implementation_at=place(((id(t), t._cdata) for t in samples), torch.Tensor.__basicsize__),
+        keys_at=place(((t._cdata, torch._C._dispatch_keys(t).raw_repr()) for t in samples), 208),
         modes_at=_place_of_modes(modes),
         tensor=id(torch.Tensor),
         parameter=id(torch.nn.Parameter),
-        number=id(float),
-        integer=id(int),
-        boolean=id(bool),
-        none=id(type(None)),
-        text=id(str),
+        values=tuple(map(id, _VALUES)),
         plain_keys=_PLAIN,
         quiet_keys=_mask(("ADInplaceOrView",)),  # what a thread has on is stored as its difference from the usual
         find=_address(ctypes.CDLL(None).dlsym),
@@ -194,22 +162,21 @@ def _facts() -> Any:
         thread_keys=_address(thread_keys),
         function_modes=_address(modes),
         is_profiled=_address(cpu[profiled]),
-        exchange=_exchange(),
         native=call_of(NativeFunction),
-        failing=id(failing),
-        nothing=id(()),
+        is_subclass=_address(_PYTHON.PyType_IsSubtype),
+        get_attribute=_address(_PYTHON.PyObject_GetAttrString),
+        call=_address(_PYTHON.PyObject_Call),
+        forget=_address(_PYTHON.Py_DecRef),
+        to_bool=_address(_PYTHON.PyBool_FromLong),
     )
-
-
-def _function_of_library(facts: int, number: int) -> int:
-    return library("cute_kernels___traceable")(facts, number)
 
 
 def _in_library() -> tuple[type, Callable[..., bool], Callable[..., bool]]:
     facts = _facts()
+    make = library("cute_kernels___traceable")
     names = ("DirectCall", "IsDirect", "HaveMemory")
     call, direct, memory = (
-        called_by(_function_of_library(ctypes.addressof(facts), number), f"{__name__}.{name}") for number, name in enumerate(names)
+        called_by(make(ctypes.addressof(facts), index), f"{__name__}.{name}") for index, name in enumerate(names)
     )
     return call, direct(), memory()
 
