@@ -59,7 +59,7 @@ class _State(ctypes.Structure):
     """What the library has to know; it has the same structure."""
 
     _fields_ = [
-        (name, ctypes.c_void_p)
+        (f"_{name}", ctypes.c_void_p)
         for name in """
             call handler fail_again failing exchange_of number integer boolean none text
             type_at size_at items_at function_at releases_at
@@ -86,15 +86,15 @@ def function_type(library: ctypes.CDLL, name: str, handler: Callable[..., Any]) 
     if call is None:
         return tvm_ffi.Function
     state: Any = _State.in_dll(library, name)
-    state.call, state.handler = call_of(tvm_ffi.Function), id(handler)
+    state._call, state._handler = call_of(tvm_ffi.Function), id(handler)
     _kept.append(handler)
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         try:
-            facts = _facts(tvm_ffi.Function.__from_extern_c__(state.fail_again))
+            facts = _facts(tvm_ffi.Function.__from_extern_c__(state._fail_again))
         except (AttributeError, TypeError, ValueError):
             facts = {}
         for fact, value in facts.items():
-            setattr(state, fact, value)
+            setattr(state, f"_{fact}", value)
     return called_by(ctypes.cast(call, ctypes.c_void_p).value, "tvm_ffi.Function", tvm_ffi.Function)
 
 

@@ -29,6 +29,8 @@ except ImportError as _error:
         f"cute_kernels needs tvm-ffi, which cannot be imported ({_error}): pip install '{_REQUIREMENT}'"
     ) from _error
 
+from ._calls import function_type
+
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
 
@@ -131,60 +133,6 @@ def by_position(prototype: Callable[..., Any]) -> Callable[..., Any]:
     return call if named else prototype
 
 
-class _Slot(ctypes.Structure):
-    _fields_ = [("_number", ctypes.c_int), ("_value", ctypes.c_void_p)]
-
-
-class _Spec(ctypes.Structure):
-    _fields_ = [
-        ("_name", ctypes.c_char_p),
-        ("_basic_size", ctypes.c_int),
-        ("_item_size", ctypes.c_int),
-        ("_flags", ctypes.c_uint),
-        ("_slots", ctypes.POINTER(_Slot)),
-    ]
-
-
-class _Python(ctypes.Structure):
-    _fields_ = [("_call", ctypes.c_void_p), ("_handler", ctypes.py_object)]
-
-
-_TP_CALL = 50
-_CAN_BE_BASE = 1 << 18 | 1 << 10  # Py_TPFLAGS_DEFAULT and Py_TPFLAGS_BASETYPE
-
-
-def call_of(kind: type) -> Any:
-    """Return the address of the native function that calls objects of a type."""
-    get_slot: Any = ctypes.pythonapi.PyType_GetSlot
-    get_slot.restype, get_slot.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
-    return get_slot(kind, _TP_CALL)
-
-
-def called_by(call: Any, name: str, base: type = object) -> Any:
-    """Return a type, to derive others from, whose objects are called by a native function."""
-    spelled = name.encode()
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(spelled))  # the type refers to it until the process ends
-    slots = (_Slot * 2)(_Slot(_TP_CALL, call), _Slot(0, None))
-    new_type: Any = ctypes.pythonapi.PyType_FromSpecWithBases
-    new_type.restype, new_type.argtypes = ctypes.py_object, [ctypes.POINTER(_Spec), ctypes.py_object]
-    return new_type(ctypes.byref(_Spec(spelled, 0, 0, _CAN_BE_BASE, slots)), (base,))
-
-
-def _base() -> Any:
-    """Return tvm-ffi's function type with calls that come to :func:`_handle` if they fail or have keywords.
-
-    Others go through the library straight to tvm-ffi. A library that was built before this has no such way.
-    """
-    native: Any = ctypes.CDLL(str(Path(__file__).parent / "lib" / "libcute_kernels.so"))
-    call = getattr(native, "cute_kernels__python_call", None)
-    if call is None:
-        return tvm_ffi.Function
-    state: Any = _Python.in_dll(native, "cute_kernels__python")
-    state._call, state._handler = call_of(tvm_ffi.Function), _handle
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_handle))  # the library refers to it until the process ends
-    return called_by(ctypes.cast(call, ctypes.c_void_p).value, "tvm_ffi.Function", tvm_ffi.Function)
-
-
 def _handle(function: Any, arguments: tuple[Any, ...], keywords: Any, error: Any) -> Any:
     """Return the error to raise for a call, or else its result."""
     if keywords:
@@ -243,7 +191,9 @@ def _unexpected(function: Any, keyword: str) -> TypeError:
     return TypeError(f"{name}() takes {keyword!r} by position only; {_by_keyword(function)} takes it by keyword")
 
 
-_Base: Any = _base()
+_Base: Any = function_type(
+    ctypes.CDLL(str(Path(__file__).parent / "lib" / "libcute_kernels.so")), "cute_kernels__python", _handle
+)
 
 
 class NativeFunction(_Base):  # type: ignore[misc, unused-ignore]

@@ -34,7 +34,7 @@ def counted_exchange_of(kind):
 
 library = ctypes.CDLL(framed.__path__[0] + "/lib/libframed.so")
 state = _calls._State.in_dll(library, "framed__python")
-state.exchange_of = id(counted_exchange_of)
+state._exchange_of = id(counted_exchange_of)
 
 def called(function, *arguments):
     global tensors
@@ -97,7 +97,7 @@ wrong = [
     (),
 ]
 errors = [called({surface}.axpby, *arguments) for arguments in wrong]
-function_at, state.function_at = state.function_at, 0
+function_at, state._function_at = state._function_at, 0
 for arguments, (count, *error) in zip(wrong, errors):
     known, *expected = called(plain.axpby, *arguments)
     assert error == expected and error[0] is not None and not known, (arguments, error, expected)
@@ -115,7 +115,7 @@ print(called({surface}.activated, x, "relu", None, out)[0], out.tolist())
 print(called({surface}.activated, x, "negate", y, out)[0], out.tolist())
 wrong = x, "nonsense", y, out
 mine = called({surface}.activated, *wrong)[1:]
-state.function_at = 0
+state._function_at = 0
 print(mine == called(plain.activated, *wrong)[1:])
 """
     lines = run_apart(COUNTING + code).splitlines()
@@ -209,7 +209,7 @@ torch_exchange = (ctypes.c_uint64 * 7).from_address(_calls.exchange_of(torch.Ten
 there = (ctypes.c_uint64 * 7)(*torch_exchange)
 there[5], there[6] = (ctypes.cast(f, ctypes.c_void_p).value for f in (on_a_gpu, stream_of))
 exchange_of = lambda kind: ctypes.addressof(there) if kind is There else counted_exchange_of(kind)
-state.exchange_of = id(exchange_of)
+state._exchange_of = id(exchange_of)
 z = x.as_subclass(There)
 called(plain.axpby, 1.0, z, 1.0, y, out)
 import tvm_ffi
@@ -228,9 +228,9 @@ def test_an_exchange_that_fails_is_left_to_tvm_ffi(run_apart: Callable[[str], st
 quantized = torch.quantize_per_tensor(x, 1.0, 0, torch.qint8)
 for given in (x.to_sparse(), x.to("meta"), torch.ones(3, dtype=torch.complex32), quantized):
     mine = called(plain.scale, given, 2.0)
-    function_at, state.function_at = state.function_at, 0
+    function_at, state._function_at = state._function_at, 0
     theirs = called(plain.scale, given, 2.0)
-    state.function_at = function_at
+    state._function_at = function_at
     assert mine[1:] == theirs[1:] and mine[1] is not None, (mine, theirs)
 print("right")
 """
