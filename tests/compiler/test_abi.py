@@ -165,7 +165,8 @@ def test_what_is_not_known_is_not_guessed() -> None:
 
 def test_two_classes_of_one_name_are_refused() -> None:
     reader = abi.Reader()
-    for cls in (Bare, namedtuple("Bare", ["x", "y"])):
+    classes: list[Any] = [Bare, namedtuple("Bare", ["x", "y"])]
+    for cls in classes:
         reader.slot(spec.TupleParam("t", [var(), var()]), cls(1, 2))
     with pytest.raises(RefusedError) as caught:
         reader.slot(spec.TupleParam("t", [var()]), namedtuple("Bare", ["z"])(1))

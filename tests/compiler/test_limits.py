@@ -25,8 +25,10 @@ from stubgen.compiler import limits, wording
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]
 
-F32, I32, I64 = cutlass.Float32, cutlass.Int32, cutlass.Int64
-CONSTEXPR = cutlass.Constexpr
+F32: Any = cutlass.Float32
+I32: Any = cutlass.Int32
+I64: Any = cutlass.Int64
+CONSTEXPR: Any = cutlass.Constexpr
 ENV, STREAM = make_fake_stream(use_tvm_ffi_env_stream=True), make_fake_stream()
 N = cute.sym_int(32, symbol="n")
 N64 = cute.sym_int(64, symbol="n64")

@@ -110,17 +110,25 @@ def test_what_is_consistent_is_described_compared_and_made(tmp_path: Path) -> No
     assert read.library == jsontext.decode(msgspec.json.encode(plain_library()), Library)
 
 
-Damage = Callable[[Path, Path], object]
+Damage = Callable[[Path, bytes], object]
+
+
+def write_empty(place: Path, size: int) -> None:
+    """Write a file of nothing but zeros, which takes no room."""
+    with place.open("wb") as file:
+        file.truncate(size)
+
 
 DAMAGES: dict[str, Damage] = {
-    "another entry": lambda file, other: file.write_bytes(other.read_bytes()),
-    "empty": lambda file, _: file.write_bytes(b""),
-    "not compressed": lambda file, _: file.write_bytes(b"x" * 100),
-    "endless": lambda file, _: (file.unlink(), file.symlink_to("/dev/zero")),
-    "a pipe": lambda file, _: (file.unlink(), os.mkfifo(file)),
-    "a folder": lambda file, _: (file.unlink(), file.mkdir()),
-    "a terabyte": lambda file, _: os.truncate(file, 1 << 40),
+    "another entry": lambda place, other: place.write_bytes(other),
+    "empty": lambda place, _: place.touch(),
+    "not compressed": lambda place, _: place.write_bytes(b"x" * 100),
+    "endless": lambda place, _: place.symlink_to("/dev/zero"),
+    "a pipe": lambda place, _: os.mkfifo(place),
+    "a folder": lambda place, _: place.mkdir(),
+    "a terabyte": lambda place, _: write_empty(place, 1 << 40),
 }
+"""What is put in the place of an entry."""
 
 
 def test_a_cache_of_other_things_is_no_cache(tmp_path: Path) -> None:
@@ -133,9 +141,10 @@ def test_a_cache_of_other_things_is_no_cache(tmp_path: Path) -> None:
     assert len(entries) > 5
     for number, (name, damage) in enumerate(DAMAGES.items()):
         entries = sorted((project.folder / "kept").glob("*/*.entry"))
-        for index, file in enumerate(entries):
-            if index % 2 == number % 2:
-                damage(file, entries[(index + 1) % len(entries)])
+        of_others = [file.read_bytes() for file in [*entries[1:], entries[0]]]
+        for file, other in list(zip(entries, of_others, strict=True))[number % 2 :: 2]:
+            file.unlink()
+            damage(file, other)
         shutil.rmtree(project.folder / "generated")
         done = project.run("generate")
         assert done.returncode == 0, f"{name}: {done.stderr}"

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.frameworks.torch_draws import Plain, Seeing, SeeingFunctions, Wrapper
 
 pytestmark = pytest.mark.xdist_group("torch")
-
-Tensor = torch.Tensor
 
 
 @pytest.fixture(scope="module")

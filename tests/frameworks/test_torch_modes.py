@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 import torch._dynamo.testing
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -22,7 +23,6 @@ from tests.frameworks.torch_draws import Careless, Overriding, Plain, Seeing, Se
 
 pytestmark = pytest.mark.xdist_group("torch")
 
-Tensor = torch.Tensor
 AXPBY = ["framed.axpby.default", "framed.axpby.functional"]
 
 
@@ -482,7 +482,7 @@ def test_functional_forms_say_what_is_no_tensor(pure: ModuleType, x: Tensor) -> 
 
 
 def test_an_array_and_a_tensor_may_be_mixed_where_nothing_is_made(native: ModuleType, x: Tensor) -> None:
-    out = np.empty(4, np.float32)
+    out: Any = np.empty(4, np.float32)
     native.axpby(1.0, x, 1.0, np.ones(4, np.float32), out)
     assert out.tolist() == (x + 1).tolist()
     with Seeing(), pytest.raises(RuntimeError, match="'y' but instead found type 'ndarray'"):

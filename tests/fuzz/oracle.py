@@ -147,7 +147,7 @@ class Oracle:
             return bool(value)
         if slot.dtype.startswith(("float", "bfloat")):
             self.require(isinstance(value, numbers.Real), "a real number")
-            self.require(not isinstance(value, numbers.Integral) or -(2**63) <= value < 2**63, "64 bits")
+            self.require(not isinstance(value, numbers.Integral) or -(2**63) <= int(value) < 2**63, "64 bits")
             single = "float32" if slot.dtype == "bfloat16" else slot.dtype
             found = np.dtype(single).type(float(value))
             self.require(not np.isinf(found) or math.isinf(value), "range")

@@ -62,7 +62,8 @@ def main() -> None:
         asked.append((found[0], given))
         return found
 
-    kernels.get_operators, cute.compile = get_operators, _Catcher()
+    compiler: Any = cute
+    kernels.get_operators, compiler.compile = get_operators, _Catcher()
     for declared in expansion.declared:
         call = declared_in(str(file))[declared.index].build()
         assert isinstance(call, Call)

@@ -69,13 +69,14 @@ def theirs(compile_it: Any, *key: Any, **more: Any) -> list[Any]:
         caught.extend(given)
         raise _CaughtError
 
-    real, cute.compile = cute.compile, catch
+    compiler: Any = cute
+    real, compiler.compile = compiler.compile, catch
     try:
         compile_it.__wrapped__(*key, **more)
     except _CaughtError:
         return Description().of_call(*caught)
     finally:
-        cute.compile = real
+        compiler.compile = real
     raise AssertionError(f"{compile_it} compiles nothing")
 
 

@@ -410,9 +410,11 @@ def test_records_are_tuples_by_position_and_classes_by_keyword() -> None:
 
 def test_what_holds_a_dataclass() -> None:
     pair, other = TupleSlot((F32,), "Pair", ("x",)), TupleSlot((F32,), "Other", ("x",))
-    for slot in (pair, TupleSlot((F32, TupleSlot((pair,)))), one_of(NONE, pair)):
+    holding: list[Slot] = [pair, TupleSlot((F32, TupleSlot((pair,)))), one_of(NONE, pair)]
+    others: list[Slot] = [other, F32, TupleSlot((other,)), one_of(NONE, other), TupleSlot(())]
+    for slot in holding:
         assert python_types.holds_dataclass(slot, {"Pair"})
-    for slot in (other, F32, TupleSlot((other,)), one_of(NONE, other), TupleSlot(())):
+    for slot in others:
         assert not python_types.holds_dataclass(slot, {"Pair"})
 
 
