@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
@@ -280,30 +280,17 @@ def list_kernels(kernels: Kernels = None, project: ProjectFolder = None, as_json
     """List every @cute.jit function, and what it is exported as; nothing is imported or compiled."""
     settings = Settings(kernels, project)
     with reporting_errors(as_json):
-        from stubgen import discovery
+        from stubgen.listing import listed
 
-        root, loaded = settings.load()
-        modules = discovery.list_functions([root / path for path in loaded.kernels], root)
-        rows: list[dict[str, Any]] = [
-            {
-                "function": function.qualname,
-                "file": module.file,
-                "line": function.line,
-                "exported_as": list(function.exported_as),
-                "summary": (function.doc.splitlines() or [""])[0],
-            }
-            for module in modules
-            for function in module.functions
-        ]
+        rows = listed(*settings.load())
         if as_json:
-            print_json(rows)
+            print_json([row._asdict() for row in rows])
             return
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in ("function", "place", "exported as"):
             table.add_column(heading, overflow="fold")
         for row in rows:
-            exported = ", ".join(row["exported_as"]) or "-"
-            table.add_row(row["function"], f"{row['file']}:{row['line']}", exported)
+            table.add_row(row.function, f"{row.file}:{row.line}", ", ".join(row.exported_as) or "-")
         out.print(table)
 
 

@@ -174,6 +174,36 @@ def test_what_no_architecture_is_new_enough_for_is_told(project: Path, tmp_path:
     assert "CS606" not in newer
 
 
+FOR_LATER = """
+import cutlass
+from cutlass import cute
+import stubgen as sg
+
+
+@cute.jit
+def one(x: cute.Tensor):
+    x[0] = 1.0
+
+
+@sg.family(dtype=[cutlass.Float32])
+def many(dtype):
+    return sg.kernel(one, sg.tensor(dtype, 4), min_arch="sm_120a")
+
+
+sg.export(one, sg.tensor(cutlass.Float32, 4), min_arch="sm_100")
+"""
+
+
+def test_a_project_that_is_all_for_later_architectures_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "later.py").write_text(FOR_LATER)
+    done = run_stubgen("generate", "--arch", "sm_80,sm_90a", "--json", cwd=tmp_path)
+    [problem] = json.loads(done.stdout)["problems"]
+    assert (problem["code"], problem["file"]) == ("CS260", "kernels/later.py")
+    assert "nothing is left to build for sm_80, sm_90a: many, one are for" in problem["message"]
+    assert not (tmp_path / "generated").exists()
+
+
 CLASSES = """
 import cutlass
 from cuda.bindings.driver import CUstream

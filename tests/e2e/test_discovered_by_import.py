@@ -8,7 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
+from stubgen.cli import app
 from tests.tiny import Project
 
 HELPER = """
@@ -101,9 +104,19 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
+def listed(project: Project) -> dict[str, list[str]]:
+    """Run ``list``, and return what each function is exported as."""
+    done = CliRunner().invoke(app, ["list", "-C", str(project.folder), "--json"])
+    assert done.exit_code == 0, done.output
+    return {row["function"]: row["exported_as"] for row in json.loads(done.stdout)}
+
+
 def test_exports_belong_to_the_module_whose_import_leads_to_them(project: Project) -> None:
+    assert listed(project) == {"doubled": [], "tripled": []}, "what no text tells"
     done = project.run("generate", "--json")
     assert done.returncode == 0, done.stderr
+    assert listed(project) == {"doubled": ["doubled", "family halves"], "tripled": ["three_times"]}
+    assert_described_by_any_name(project)
     warnings = [(w["code"], w["file"], w["line"]) for w in json.loads(done.stdout)["warnings"]]
     # used.py serves user.py, but that exports nothing either; script.py does not lead to the tool.
     assert warnings == [
@@ -124,8 +137,26 @@ def test_exports_belong_to_the_module_whose_import_leads_to_them(project: Projec
     (project.kernels / "user.py").unlink()
     with (project.kernels / "through.py").open("a") as file:
         file.write("import used\n")
+    assert listed(project) == {"doubled": [], "tripled": ["three_times"]}, "a file that has changed since"
     done = project.run("generate", "--json")
     assert [w["code"] for w in json.loads(done.stdout)["warnings"]] == ["CS615"]
+
+
+def assert_described_by_any_name(project: Project) -> None:
+    """See that ``describe`` takes the names that it prints, and those that Python has."""
+    output = str(project.folder / "generated")
+
+    def described(name: str) -> Result:
+        return CliRunner().invoke(app, ["describe", output, name])
+
+    first = described("halves")
+    assert "through.halves(" in first.output
+    for name in ("through.halves", "cute_kernels.through.halves"):
+        assert described(name).output == first.output
+    for name in ("indirectly.halves", "through.halve", "other.through.halves", "cute_kernels.halves"):
+        done = described(name)
+        assert done.exit_code == 1
+        assert f"CS505: cute_kernels has no function '{name}'" in done.output
 
 
 BROKEN = {
