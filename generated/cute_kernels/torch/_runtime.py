@@ -248,16 +248,20 @@ def _require_fitting(target: Any, arguments: tuple[Any, ...]) -> None:
                 raise TypeError(f"{target}: {parameter.name} is {shown}, expected {accepted}{also}")
 
 
-@functools.cache
+_expectations: dict[str, dict[str, tuple[list[Any], str]]] = {}
+"""For each function that was asked for, what :func:`_expected` returns."""
+
+
 def _expected(name: str) -> dict[str, tuple[list[Any], str]]:
     """Return for each parameter that is a tensor what the variants take, as data and in words."""
-    found: dict[str, tuple[list[Any], str]] = {}
-    for parameter in stated(name)["parameters"]:
-        slot = parameter["slot"]
-        slots = [s for s in slot.get("alternatives", [slot]) if s["type"] == "tensor"]
-        if slots:
-            found[parameter["name"]] = slots, parameter["accepts"]
-    return found
+    if name not in _expectations:
+        expected = _expectations[name] = {}
+        for parameter in stated(name)["parameters"]:
+            slot = parameter["slot"]
+            slots = [s for s in slot.get("alternatives", [slot]) if s["type"] == "tensor"]
+            if slots:
+                expected[parameter["name"]] = slots, parameter["accepts"]
+    return _expectations[name]
 
 
 def _fits(slot: Any, given: torch.Tensor, sizes: dict[str, int]) -> bool:
