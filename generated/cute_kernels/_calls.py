@@ -62,7 +62,7 @@ class _State(ctypes.Structure):
         (f"_{name}", ctypes.c_void_p)
         for name in """
             call handler fail_again failing exchange_of number integer boolean none text
-            type_at size_at items_at function_at releases_at
+            type_at flags_at size_at items_at function_at releases_at
         """.split()
     ]
 
@@ -114,6 +114,7 @@ def _facts(failing: Any) -> dict[str, int]:
         **{name: id(kind) for name, kind in zip(("number", "integer", "boolean", "text"), (float, int, bool, str))},
         "none": id(type(None)),
         "type_at": header - 8,
+        "flags_at": place(((id(kind), kind.__flags__) for kind in (int, str, tuple, list, dict, type)), 400),
         "size_at": header,
         "items_at": tuple.__basicsize__,
         "function_at": place(((id(failing), failing.__chandle__()),), type(failing).__basicsize__),

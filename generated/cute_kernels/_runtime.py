@@ -137,6 +137,8 @@ def _handle(function: Any, arguments: tuple[Any, ...], keywords: Any, error: Any
     """Return the error to raise for a call, or else its result."""
     if keywords:
         return _unexpected(function, next(iter(keywords)))
+    if error is None:
+        return _too_deep(function, arguments)
     plain = tuple(bool(item) if _is_numpy_bool(item) else item for item in arguments)
     if all(map(operator.is_, plain, arguments)):
         return _with_types(error, function, arguments)
@@ -166,6 +168,21 @@ def _with_types(error: Any, function: Any, arguments: tuple[Any, ...]) -> Any:
     if "a Python object" in text:
         error.args = (re.sub(pattern, named, text), *error.args[1:])
     return error
+
+
+def _too_deep(function: Any, arguments: tuple[Any, ...]) -> ValueError:
+    """Return the error for an argument that tvm-ffi would take apart until the stack ends."""
+    names = dict(enumerate(inspect.signature(function._prototype).parameters))
+    number = next(number for number, given in enumerate(arguments) if _is_deep(given, 20))
+    name = names.get(number, f"argument {number + 1}")
+    return ValueError(f"{name} nests more than 20 levels deep, or contains itself")
+
+
+def _is_deep(given: Any, levels: int) -> bool:
+    if not isinstance(given, (list, tuple, dict)):
+        return False
+    items: Any = (*given, *given.values()) if isinstance(given, dict) else given
+    return levels == 0 or any(_is_deep(item, levels - 1) for item in items)
 
 
 def _by_keyword(function: Any) -> str:

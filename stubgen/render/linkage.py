@@ -74,10 +74,14 @@ def python_symbols(package: str) -> tuple[str, str]:
     return f"{package}__python_call", f"{package}__python"
 
 
+MOST_LEVELS = 20
+"""Of tuples in tuples that a call may have."""
+
+
 def for_python(library: Library) -> str:
     """Return the C of the function that Python calls all others by."""
     call, state = python_symbols(library.package)
-    return fill("python.c.j2", call=call, state=state)
+    return fill("python.c.j2", call=call, state=state, levels=MOST_LEVELS)
 
 
 def framework_symbols(library: Library) -> dict[Framework, str]:

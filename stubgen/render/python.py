@@ -18,6 +18,7 @@ from stubgen.model import (
 )
 from stubgen.render import documentation, overloads, python_types, records, type_trees
 from stubgen.render.layout import WIDTH, call_like, docstring
+from stubgen.render.linkage import MOST_LEVELS
 from stubgen.render.requirements import tvm_ffi_releases
 from stubgen.render.templates import fill
 from stubgen.render.type_trees import Type
@@ -44,6 +45,7 @@ def python_package(library: Library) -> dict[str, str]:
             machine=library.machine,
             has_frameworks=bool(library.frameworks),
             build_id=library.build_id,
+            levels=MOST_LEVELS,
         ),
         **({f"{root}/_calls.py": fill("calls.py.j2")} if library.registered_as else {}),
         **_package_files(library, root, kwargs=False),

@@ -238,3 +238,24 @@ for given in (x.to_sparse(), x.to("meta"), torch.ones(3, dtype=torch.complex32),
 print("right")
 """
     assert run_apart(COUNTING + code) == "right"
+
+
+@SURFACES
+def test_what_contains_itself_is_refused(run_apart: Callable[[str], str], surface: str) -> None:
+    """tvm-ffi would take it apart until the stack ends."""
+    code = f"""
+endless, around, deep, flat = [], {{}}, 1, 1
+endless.append(endless)
+around[1] = (around,)
+for _ in range(21):
+    deep = (deep,)
+for _ in range(20):
+    flat = [flat]
+for given in (endless, around, deep, (1, endless)):
+    print(*called({surface}.axpby, 1.0, given, 1.0, y, out)[1:])
+print(*called({surface}.axpby, 1.0, x, 1.0, y, out, endless)[1:])
+print(called({surface}.axpby, 1.0, flat, 1.0, y, out)[1])
+"""
+    lines = run_apart(COUNTING + code).splitlines()
+    refusal = "<class 'ValueError'> {} nests more than 20 levels deep, or contains itself"
+    assert lines == [*[refusal.format("x")] * 4, refusal.format("argument 6"), "<class 'TypeError'>"]
