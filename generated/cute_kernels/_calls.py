@@ -107,6 +107,7 @@ def _facts(failing: Any) -> dict[str, int]:
         This tvm-ffi is not like those that are known.
     """
     header = object.__basicsize__
+    types: tuple[type, ...] = (int, str, tuple, list, dict)
     _kept.extend((failing, exchange_of))
     return {
         "failing": id(failing),
@@ -114,7 +115,7 @@ def _facts(failing: Any) -> dict[str, int]:
         **{name: id(kind) for name, kind in zip(("number", "integer", "boolean", "text"), (float, int, bool, str))},
         "none": id(type(None)),
         "type_at": header - 8,
-        "flags_at": place(((id(kind), kind.__flags__) for kind in (int, str, tuple, list, dict, type)), 400),
+        "flags_at": place(((id(kind), kind.__flags__) for kind in types), 400),
         "size_at": header,
         "items_at": tuple.__basicsize__,
         "function_at": place(((id(failing), failing.__chandle__()),), type(failing).__basicsize__),
