@@ -172,8 +172,8 @@ def main() -> None:
 
 
 def values_of(build: Any) -> dict[str, Any]:
-    """Give the values of the axes: families bind them where they declare."""
-    return dict(build.__defaults__[0])
+    """Return the values of the axes, which families give what they call last."""
+    return dict(build.args[-1])
 
 
 if __name__ == "__main__":

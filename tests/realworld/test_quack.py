@@ -80,7 +80,7 @@ def test_calls_that_nothing_was_compiled_for_are_refused(example: Example, made:
     )
     assert done.returncode == 0, done.stderr
     refused = done.stdout.splitlines()
-    on_cpu = r"ValueError x is Tensor\(.*, CPU\), expected it on a GPU when calling: `rmsnorm_fwd\("
+    on_cpu = r"ValueError mX is Tensor\(.*, CPU\), expected it on a GPU when calling: `rmsnorm_fwd\("
     beginnings = [on_cpu, on_cpu, "TypeError No variant accepts"]
     assert all(map(re.match, beginnings, refused)), refused
     assert len(refused) == len(beginnings)
