@@ -5,7 +5,7 @@ Kernel modules use the names below, usually as ``import stubgen as sg``. The com
 
 from stubgen.arguments import dim, env_stream, pointer, stream, strided, tensor
 from stubgen.declare import export, family, kernel, target_arch
-from stubgen.effects import backward
+from stubgen.gradients import backward
 from stubgen.labels import DeclarationError
 
 __all__ = [

@@ -20,9 +20,8 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from stubgen import labels
-from stubgen.effects import Backward
-from stubgen.labels import DeclarationError
-from stubgen.model import ChoiceValue
+from stubgen.gradients import Gradients
+from stubgen.labels import ChoiceValue, DeclarationError
 
 # ---------------------------------------------------------------------------------------------------------
 # Declarations
@@ -40,7 +39,7 @@ class Call:
     priority: int = 0
     mutates: Sequence[str] = ()
     returns: Sequence[str] = ()
-    backward: Backward | None = None
+    backward: Gradients | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +82,7 @@ def kernel(
     priority: int = 0,
     mutates: Sequence[str] = (),
     returns: Sequence[str] = (),
-    backward: Backward | None = None,
+    backward: Gradients | None = None,
     **kwargs: Any,
 ) -> Call:
     """Say what one variant of a family compiles.
@@ -122,7 +121,7 @@ def export(
     min_arch: str | None = None,
     mutates: Sequence[str] = (),
     returns: Sequence[str] = (),
-    backward: Backward | None = None,
+    backward: Gradients | None = None,
     **kwargs: Any,
 ) -> None:
     """Declare a kernel for the generated library.

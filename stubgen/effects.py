@@ -12,7 +12,7 @@ from stubgen.spelling import CName, Name
 
 
 class Backward(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The kernel that computes the gradients of another one; see :func:`backward`."""
+    """The kernel that computes the gradients of another one, as :mod:`stubgen.gradients` has it."""
 
     function: CName
     grads: dict[Name, Name]
@@ -29,20 +29,3 @@ class Effects(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     returns: tuple[Name, ...] = ()
     """Those of them that are written only, so that they can be made by the call and returned."""
     backward: Backward | None = None
-
-
-def backward(function: str, *, grads: dict[str, str], gives: dict[str, str]) -> Backward:
-    """Name the kernel that computes the gradients of the one that is declared.
-
-    Its other parameters take what the forward kernel took, or returned, under the same name.
-
-    Parameters
-    ----------
-    function
-        Public name of an export or family with ``returns``.
-    grads
-        For each output of the forward kernel the parameter that takes its gradient.
-    gives
-        For each input that has a gradient the parameter that the gradient is written to and returned by.
-    """
-    return Backward(function, grads, gives)

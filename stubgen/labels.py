@@ -7,9 +7,10 @@ import keyword
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
-from stubgen.model import ChoiceValue
+ChoiceValue: TypeAlias = "bool | int | float | str | None"
+"""What a caller passes to choose among variants that no other argument tells apart."""
 
 
 class DeclarationError(ValueError):

@@ -16,6 +16,7 @@ import msgspec
 
 from stubgen import jsontext
 from stubgen.effects import Effects
+from stubgen.labels import ChoiceValue
 from stubgen.spelling import (
     ArchName,
     BuildId,
@@ -111,10 +112,6 @@ class TupleSlot(_Data, frozen=True, tag="tuple"):
     """Name of the :class:`Record` whose fields the items are, if it has one."""
     fields: tuple[Name, ...] = ()
     """Names of the items, if they are those of a record."""
-
-
-ChoiceValue: TypeAlias = "bool | int | float | str | None"
-"""What a caller passes to choose among variants that no other argument tells apart."""
 
 
 class ChoiceSlot(_Data, frozen=True, tag="choice"):

@@ -14,6 +14,7 @@ from stubgen.arguments import Dim, PointerArg, StridedArg, TensorArg
 from stubgen.compiler import dsl
 from stubgen.declare import Call
 from stubgen.effects import Backward, Effects
+from stubgen.gradients import Gradients
 from stubgen.labels import DeclarationError
 from stubgen.text import counted
 
@@ -85,11 +86,10 @@ dim = _raises(_dim)
 def effects(call: Call) -> Effects:
     """Give what a declaration says of a kernel's effects, as far as that needs no parameters to be known."""
     mutated, returned = _names("mutates", call.mutates), _names("returns", call.returns)
-    if call.backward is not None:
-        _check_backward(call.backward)
-        if not returned:
-            raise DeclarationError("it has backward= without returns=; only what is returned has a gradient")
-    return Effects((*mutated, *(n for n in returned if n not in mutated)), returned, call.backward)
+    backward = None if call.backward is None else _backward(call.backward)
+    if backward and not returned:
+        raise DeclarationError("it has backward= without returns=; only what is returned has a gradient")
+    return Effects((*mutated, *(n for n in returned if n not in mutated)), returned, backward)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -105,8 +105,9 @@ def _names(keyword: str, given: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _check_backward(given: Any) -> None:
-    if not isinstance(given, Backward):
+def _backward(given: Any) -> Backward:
+    """Return what ``backward=`` says, if that can be meant."""
+    if not isinstance(given, Gradients):
         raise DeclarationError(f"backward={given!r}; write stubgen.backward(...)")
     parts: tuple[Any, ...] = (given.function, given.grads, given.gives)
     if not isinstance(parts[0], str):
@@ -114,6 +115,7 @@ def _check_backward(given: Any) -> None:
     for keyword, value in (("grads", parts[1]), ("gives", parts[2])):
         if not isinstance(value, dict) or not all(isinstance(n, str) for pair in value.items() for n in pair):
             raise DeclarationError(f"backward has {keyword}={value!r}; give a dict from name to name")
+    return Backward(given.function, given.grads, given.gives)
 
 
 def _element_type(dtype: Any) -> Iterator[str]:

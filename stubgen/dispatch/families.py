@@ -12,17 +12,8 @@ import msgspec
 from stubgen.archs import share_a_device
 from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.dispatch import constraints, sizes, tree
-from stubgen.model import (
-    Axis,
-    ChoiceSlot,
-    ChoiceValue,
-    Family,
-    Frozen,
-    Kernel,
-    OneOfSlot,
-    Parameter,
-    Variant,
-)
+from stubgen.labels import ChoiceValue
+from stubgen.model import Axis, ChoiceSlot, Family, Frozen, Kernel, OneOfSlot, Parameter, Variant
 from stubgen.signatures import admits
 
 _Item = TypeVar("_Item")

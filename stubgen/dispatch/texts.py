@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
-    ChoiceValue,
     ConstantSlot,
     Extent,
     Family,

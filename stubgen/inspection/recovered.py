@@ -8,10 +8,10 @@ from typing import TypeVar
 from stubgen import __version__, dispatch
 from stubgen.inspection.recovery import Findings, Found, FoundFamily, Selection, Unknown
 from stubgen.inspection.texts import Stated, StatedParameter, Value
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
     Axis,
     ChoiceSlot,
-    ChoiceValue,
     Family,
     Kernel,
     Library,

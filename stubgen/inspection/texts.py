@@ -27,8 +27,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
-    ChoiceValue,
     ConstantSlot,
     Extent,
     NoneSlot,

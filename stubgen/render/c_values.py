@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
-    ChoiceValue,
     ConstantSlot,
     NoneSlot,
     OneOfSlot,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from stubgen import dispatch
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
-    ChoiceValue,
     ConstantSlot,
     Family,
     Kernel,

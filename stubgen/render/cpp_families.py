@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stubgen import dispatch
-from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Parameter
+from stubgen.labels import ChoiceValue
+from stubgen.model import ChoiceSlot, Family, Kernel, Parameter
 from stubgen.render import cpp_types
 from stubgen.render.dispatcher import choice_symbol
 

@@ -6,18 +6,8 @@ import msgspec
 
 from stubgen import dispatch
 from stubgen.effects import Effects
-from stubgen.model import (
-    ChoiceValue,
-    Default,
-    Family,
-    Kernel,
-    Library,
-    Module,
-    Parameter,
-    ParameterKind,
-    Slot,
-    Versions,
-)
+from stubgen.labels import ChoiceValue
+from stubgen.model import Default, Family, Kernel, Library, Module, Parameter, ParameterKind, Slot, Versions
 from stubgen.render import documentation, python_types, type_trees
 
 

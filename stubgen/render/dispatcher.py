@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from stubgen import archs, dispatch
 from stubgen.dispatch.texts import stated
-from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, Library, Parameter, tvm_ffi_symbol
+from stubgen.labels import ChoiceValue
+from stubgen.model import ChoiceSlot, Family, Kernel, Library, Parameter, tvm_ffi_symbol
 from stubgen.render import cpp_types, documentation, refusals
 from stubgen.render.decision_tree import decision_tree, double, int64
 from stubgen.render.templates import fill

@@ -14,7 +14,8 @@ from typing import TypeAlias
 import msgspec
 
 from stubgen.dispatch import variant_of
-from stubgen.model import ChoiceSlot, ChoiceValue, Family, Kernel, OneOfSlot, Parameter, Slot
+from stubgen.labels import ChoiceValue
+from stubgen.model import ChoiceSlot, Family, Kernel, OneOfSlot, Parameter, Slot
 from stubgen.render import python_types, type_trees
 from stubgen.signatures import admits
 

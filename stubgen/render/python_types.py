@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
-    ChoiceValue,
     ConstantSlot,
     Default,
     Extent,

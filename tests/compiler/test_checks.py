@@ -14,6 +14,7 @@ from stubgen.arguments import Dim, PointerArg, StridedArg, TensorArg
 from stubgen.compiler import checks
 from stubgen.declare import Call
 from stubgen.effects import Backward, Effects
+from stubgen.gradients import Gradients
 from stubgen.labels import DeclarationError
 
 F32 = cutlass.Float32
@@ -179,6 +180,7 @@ def test_dims(arg: Dim, expected: list[str]) -> None:
 # Effects
 
 BACKWARD = sg.backward("f_backward", grads={"out": "dout"}, gives={"x": "dx"})
+OF_MODEL = Backward("f_backward", {"out": "dout"}, {"x": "dx"})
 
 
 def effects(**declared: Any) -> Effects:
@@ -194,7 +196,7 @@ def effects(**declared: Any) -> Effects:
         ({"returns": ("out",)}, Effects(("out",), ("out",))),
         ({"mutates": "a", "returns": "out"}, Effects(("a", "out"), ("out",))),
         ({"mutates": ("a", "out"), "returns": ("b", "out")}, Effects(("a", "out", "b"), ("b", "out"))),
-        ({"returns": "out", "backward": BACKWARD}, Effects(("out",), ("out",), BACKWARD)),
+        ({"returns": "out", "backward": BACKWARD}, Effects(("out",), ("out",), OF_MODEL)),
     ],
 )
 def test_effects_are_what_is_declared(declared: dict[str, Any], expected: Effects) -> None:
@@ -211,19 +213,19 @@ def test_effects_are_what_is_declared(declared: dict[str, Any], expected: Effect
         ({"backward": BACKWARD}, "it has backward= without returns=; only what is returned has a gradient"),
         ({"returns": "out", "backward": "f"}, "backward='f'; write stubgen.backward(...)"),
         (
-            {"returns": "out", "backward": Backward(len, {}, {})},  # type: ignore[arg-type]
+            {"returns": "out", "backward": Gradients(len, {}, {})},  # type: ignore[arg-type]
             "backward names <built-in function len>; give the name of an export or family",
         ),
         (
-            {"returns": "out", "backward": Backward("f", ["a"], {})},  # type: ignore[arg-type]
+            {"returns": "out", "backward": Gradients("f", ["a"], {})},  # type: ignore[arg-type]
             "backward has grads=['a']; give a dict from name to name",
         ),
         (
-            {"returns": "out", "backward": Backward("f", {}, {"x": 3})},  # type: ignore[dict-item]
+            {"returns": "out", "backward": Gradients("f", {}, {"x": 3})},  # type: ignore[dict-item]
             "backward has gives={'x': 3}; give a dict from name to name",
         ),
         (
-            {"returns": "out", "backward": Backward("f", {}, {3: "x"})},  # type: ignore[dict-item]
+            {"returns": "out", "backward": Gradients("f", {}, {3: "x"})},  # type: ignore[dict-item]
             "backward has gives={3: 'x'}; give a dict from name to name",
         ),
     ],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stubgen import dispatch
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
-    ChoiceValue,
     Frozen,
     Kernel,
     Library,

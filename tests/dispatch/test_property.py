@@ -33,7 +33,8 @@ from stubgen.diagnostics import StubgenError
 from stubgen.dispatch import constraints
 from stubgen.executors import Local
 from stubgen.inputs import BuildInputs
-from stubgen.model import ChoiceValue, Family, Kernel, Library, Module, Variant, Versions
+from stubgen.labels import ChoiceValue
+from stubgen.model import Family, Kernel, Library, Module, Variant, Versions
 from stubgen.render import dispatcher
 from stubgen.toolchain import toolchain
 from tests.dispatch import values

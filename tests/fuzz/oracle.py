@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
-    ChoiceValue,
     ConstantSlot,
     Extent,
     NoneSlot,

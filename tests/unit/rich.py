@@ -13,8 +13,8 @@ import msgspec
 
 from stubgen import dispatch
 from stubgen.effects import Backward, Effects
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
-    ChoiceValue,
     ConstantSlot,
     Default,
     DeviceProfile,

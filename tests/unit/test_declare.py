@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 import keyword
 import math
+import sys
 from pathlib import Path
+from subprocess import run
 from typing import Any
 
 import numpy as np
@@ -314,3 +316,11 @@ def test_a_family_returns_what_it_makes_and_exports_nothing() -> None:
         match=r"^its function calls stubgen\.export, which returns nothing; return stubgen\.kernel\(\.",
     ):
         declaration.build()
+
+
+def test_what_authors_import_loads_nothing_but_the_standard_library() -> None:
+    root = str(Path(sg.__file__).parents[1])
+    code = f"import sys; sys.path.insert(0, {root!r}); import stubgen; print(*sys.modules)"
+    loaded = run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True).stdout
+    packages = {name.partition(".")[0] for name in loaded.split()}
+    assert packages <= {"stubgen", "__main__", *sys.stdlib_module_names}

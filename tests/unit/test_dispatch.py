@@ -11,9 +11,9 @@ from stubgen import dispatch
 from stubgen.diagnostics import StubgenError
 from stubgen.dispatch import constraints, tree
 from stubgen.dispatch.constraints import Constraint, Integers, Layout, Relation, Values
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
-    ChoiceValue,
     ConstantSlot,
     Default,
     Frozen,

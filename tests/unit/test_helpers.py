@@ -10,7 +10,7 @@ import pytest
 import stubgen as sg
 from stubgen.arguments import Dim, PointerArg, StreamArg, StridedArg, TensorArg
 from stubgen.declare import Call, declared_in
-from stubgen.effects import Backward
+from stubgen.gradients import Gradients
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_size_is_the_same_object_or_another() -> None:
 
 def test_a_way_back_is_recorded() -> None:
     found = sg.backward("f", grads={"out": "dout"}, gives={"x": "dx"})
-    assert found == Backward("f", {"out": "dout"}, {"x": "dx"})
+    assert found == Gradients("f", {"out": "dout"}, {"x": "dx"})
 
 
 @pytest.mark.parametrize("cls", [Dim, TensorArg, StridedArg, PointerArg, StreamArg])

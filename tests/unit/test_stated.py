@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stubgen.dispatch import stated
+from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
-    ChoiceValue,
     ConstantSlot,
     Family,
     NoneSlot,
