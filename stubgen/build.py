@@ -40,7 +40,6 @@ from stubgen import (
     state,
     versions,
 )
-from stubgen.cache import open_cache
 from stubgen.compiler import pool
 from stubgen.compiler.jobs import Settings
 from stubgen.config import Config
@@ -49,6 +48,7 @@ from stubgen.discovery.parsed import ParsedFiles
 from stubgen.executors import Executor
 from stubgen.inputs import BuildInputs
 from stubgen.model import HostCode, Library
+from stubgen.opening import open_cache
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
 from stubgen.render import render

@@ -139,7 +139,7 @@ class FolderCache:
             folders.replace_file(path, sealed(data, key), prefix="tmp", root=self.folder)
             self._written = True
         except OSError as error:
-            self._problem = self._problem or _unkept(self.folder, error.strerror or error)
+            self._problem = self._problem or unkept(self.folder, error.strerror or error)
 
     def holds(self, key: str) -> bool:
         """Tell whether there is something under a key; it may turn out to be damaged."""
@@ -229,39 +229,6 @@ def entry_name(key: str) -> str:
     return f"{key[:2]}/{key[2:]}{_SUFFIX}"
 
 
-def open_cache(setting: str, project: Path) -> Cache:
-    """Give the store that a configuration names.
-
-    Parameters
-    ----------
-    setting
-        A folder, relative to the project, or the URL of a store elsewhere; ``""`` for the user's own folder,
-        ``"off"`` for none.
-    project
-        The project's folder.
-
-    Raises
-    ------
-    StubgenError
-        CS120 or CS121 for a URL that nothing here can read.
-    """
-    if setting == "off":
-        return NoCache()
-    if "://" in setting:
-        from stubgen.remote import store
-
-        return store.open_remote(setting, local_folder(setting, project) or NoCache())
-    return local_folder(setting, project) or NoCache(_unkept("the user's cache folder", "there is no home"))
-
-
-def local_folder(setting: str, project: Path) -> FolderCache | None:
-    """Give the folder of this machine that a configuration means; the user's own before a store elsewhere."""
-    if setting == "off":
-        return None
-    folder = project / setting if setting and "://" not in setting else folders.own("objects")
-    return FolderCache(folder) if folder is not None else None
-
-
 def key(*parts: object) -> str:
     """Give the key of something that these parts have shaped: plain data, each of which counts."""
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
@@ -287,7 +254,8 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _unkept(folder: object, reason: object) -> Problem:
+def unkept(folder: object, reason: object) -> Problem:
+    """Return the warning that nothing is kept in a folder."""
     return problem("CS618", folder=folder, reason=reason)
 
 

@@ -12,6 +12,7 @@ from stubgen import cache, config
 from stubgen.cache import FolderCache
 from stubgen.cli_options import Json, ProjectFolder
 from stubgen.cli_output import out, print_json, reporting_errors
+from stubgen.opening import local_folder
 from stubgen.remote.store import shown_url
 from stubgen.text import counted
 
@@ -72,7 +73,7 @@ def _store(project: Path | None) -> tuple[str, FolderCache | None]:
     """Give the project's setting, and the folder of this machine that it means."""
     root = project.resolve() if project else config.find_project(Path.cwd())
     setting = config.load(root).cache
-    return setting, cache.local_folder(setting, root)
+    return setting, local_folder(setting, root)
 
 
 def _remove(project: Path | None, limit: int) -> None:
