@@ -14,16 +14,16 @@ from pathlib import Path
 from stubgen import objects
 from stubgen.diagnostics import StubgenError, problem
 from stubgen.link import Objects, compile_source
-from stubgen.model import Library
-from stubgen.render import linkage
 from stubgen.runtimes import find_tvm_ffi
 from stubgen.toolchain import HostTarget, Toolchain
 
 
 def library_archives(
-    library: Library,
+    package: str,
     compiled: Objects,
     *,
+    keep: Sequence[str],
+    loader: str,
     toolchain: Toolchain,
     host: HostTarget,
     work: Path,
@@ -32,10 +32,14 @@ def library_archives(
 
     Parameters
     ----------
-    library
-        What they are for.
+    package
+        The name of what they are for.
     compiled
         The objects of the library.
+    keep
+        The symbols that programs use.
+    loader
+        The C that a program is linked with to load the shared library when it runs.
     toolchain, host
         What compiles, and for which machine.
     work
@@ -46,19 +50,17 @@ def library_archives(
     StubgenError
         As for :func:`make_archive` and :func:`stubgen.link.compile_source`.
     """
-    package, build = library.package, linkage.build(library)
     static = make_archive(
         compiled.own,
         compiled.runtimes.archives,
         work / f"lib{package}.a",
         package=package,
-        keep=[*linkage.entry_symbols(library), *([build.symbol] if build else [])],
+        keep=keep,
         toolchain=toolchain,
         work=work / "renamed",
     )
-    text = linkage.loader(library)
-    loader = compile_source("loader", text, find_tvm_ffi().include, toolchain, host, work)
-    toolchain.archive([loader], work / f"lib{package}_load.a")
+    loading = compile_source("loader", loader, find_tvm_ffi().include, toolchain, host, work)
+    toolchain.archive([loading], work / f"lib{package}_load.a")
     return [static, work / f"lib{package}_load.a"]
 
 

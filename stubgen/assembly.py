@@ -83,7 +83,15 @@ def link_library(
         toolchain=toolchain,
         host=host,
     )
-    archives = archive.library_archives(library, objects, toolchain=toolchain, host=host, work=work)
+    archives = archive.library_archives(
+        library.package,
+        objects,
+        keep=linkage.kept_in_archives(library),
+        loader=linkage.loader(library),
+        toolchain=toolchain,
+        host=host,
+        work=work,
+    )
     return Linked(shared, tuple(archives), objects)
 
 

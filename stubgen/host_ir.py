@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stubgen.model import tvm_ffi_symbol
-from stubgen.render.refusals import EXPLAIN
+from stubgen.symbols import EXPLAIN
 
 _CHECKED = "cute_stubgen_checked"
 """What the compiled function is called within its object; it is inlined into the one that has its symbol."""

@@ -17,7 +17,6 @@ from pathlib import Path
 from stubgen import elf, host_ir
 from stubgen.commands import ToolError
 from stubgen.diagnostics import StubgenError, problem, raise_if_any
-from stubgen.render.templates import fill
 from stubgen.runtimes import Runtimes, find_runtimes, find_tvm_ffi
 from stubgen.toolchain import HostTarget, Toolchain
 
@@ -33,6 +32,19 @@ _ALLOWED_NEEDS = frozenset(
         *(f"lib{part}.so.{number}" for part, number in (("pthread", 0), ("dl", 2), ("rt", 1))),
     }
 )
+
+_STATIC_RUNTIME = """\
+#include <stdint.h>
+
+extern const char* cuda_dialect_get_error_name(int error);
+
+/* The static runtime of the DSL calls this and leaves it to others to define. It is weak so that a runtime
+ * which brings its own wins. */
+__attribute__((weak)) void CuteDSLRT_TVMFFISetRaisedCudaError(
+    void (*set_error_from_parts)(const char* kind, const char** parts, int32_t count), int error) {
+  const char* parts[2] = {"CUDA Error: ", cuda_dialect_get_error_name(error)};
+  set_error_from_parts("RuntimeError", parts, 2);
+}"""
 
 
 @dataclass(frozen=True)
@@ -247,7 +259,8 @@ def companion_source(definitions: str, *, static_runtime: bool) -> str:
     static_runtime
         Whether to define what the DSL's static runtime leaves open.
     """
-    return fill("companion.c.j2", definitions=definitions.strip("\n"), static_runtime=static_runtime)
+    parts = [_STATIC_RUNTIME if static_runtime else "", definitions.strip("\n")]
+    return "\n\n".join(["/* Compiled into the library beside its kernels. */", *filter(None, parts)]) + "\n"
 
 
 def compile_kernels(

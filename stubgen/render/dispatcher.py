@@ -12,6 +12,7 @@ from stubgen.model import ChoiceSlot, Family, Kernel, Library, Parameter, tvm_ff
 from stubgen.render import cpp_types, documentation, refusals
 from stubgen.render.decision_tree import decision_tree, double, int64
 from stubgen.render.templates import fill
+from stubgen.symbols import NEAREST
 
 
 def dispatcher(library: Library) -> str:
@@ -23,7 +24,7 @@ def dispatcher(library: Library) -> str:
     arch_sets = list(dict.fromkeys(kernel.archs for kernel in with_code))
     return fill(
         "dispatcher.c.j2",
-        nearest=refusals.NEAREST,
+        nearest=NEAREST,
         arch_sets=[[archs.parse(name) for name in names] for names in arch_sets],
         kernels=[_kernel(kernel, package, arch_sets.index(kernel.archs)) for kernel in with_code],
         host_functions=[

@@ -49,6 +49,12 @@ def entry_symbols(library: Library) -> tuple[str, ...]:
     return tuple(symbol for symbol in exports(library) if symbol.startswith(prefix))
 
 
+def kept_in_archives(library: Library) -> tuple[str, ...]:
+    """Return the symbols that programs use of a static archive."""
+    stated = build(library)
+    return (*entry_symbols(library), *([stated.symbol] if stated else ()))
+
+
 def build(library: Library) -> Build | None:
     """Return what says which build a library is of; ``None`` for one that does not say it."""
     if not library.build_id or library.registered_as is None:

@@ -42,12 +42,7 @@ from stubgen.model import (
 )
 from stubgen.render.templates import fill
 from stubgen.signatures import float_limit
-
-EXPLAIN = "cute_stubgen_explain"
-"""The function that failed calls end with; it is seen within the library alone."""
-
-NEAREST = "cute_stubgen_nearest"
-"""The one that says what does not fit the variant of a family that is nearest to a call."""
+from stubgen.symbols import EXPLAIN, NEAREST
 
 
 def refusals() -> str:
