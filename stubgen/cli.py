@@ -14,6 +14,7 @@ import msgspec
 import typer
 from rich.table import Table
 
+import stubgen
 from stubgen import __version__, catalogue, cli_cache, cli_streams, config, state
 from stubgen.cli_options import (
     Arch,
@@ -74,7 +75,7 @@ def _root(
         out.print(f"cute-stubgen {__version__}")
         raise typer.Exit
     if cmakedir:
-        out.print(str(Path(__file__).parent / "cmake"), markup=False)
+        out.print(str(Path(stubgen.__file__).parent / "cmake"), markup=False)
         raise typer.Exit
     if tvm_ffi_dir:
         from stubgen.runtimes import find_tvm_ffi

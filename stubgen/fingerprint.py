@@ -7,9 +7,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import stubgen
 from stubgen import discovery, installed
 from stubgen.discovery.outline import joined
 from stubgen.inputs import TOOLS
+
+_FOLDER = Path(stubgen.__file__).parents[1]
+"""What the tool is imported from."""
 
 
 @cache
@@ -21,5 +25,4 @@ def of_tool() -> str:
 
 def shaping_sources() -> tuple[Path, ...]:
     """Return the parts of the tool that shape what is compiled: all that a worker imports."""
-    own = Path(__file__).parent
-    return discovery.source_closure(own / "compiler" / "worker.py", [own.parent])
+    return discovery.source_closure(_FOLDER / "stubgen/compiler/worker.py", [_FOLDER])

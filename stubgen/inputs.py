@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import stubgen
 from stubgen import discovery, installed
 from stubgen.discovery.imports import Closure, ImportGraph
 from stubgen.discovery.outline import joined
@@ -143,7 +144,7 @@ def _roots(path: Path, project: Path) -> tuple[Path, Path]:
 
 def _closure(graph: ImportGraph, path: Path, project: Path) -> Closure:
     found = graph.closure(path, _roots(path, project))
-    own = Path(__file__).parent
+    own = Path(stubgen.__file__).parent
     files = tuple(file for file in found.files if not file.is_relative_to(own))
     return Closure(files, _with_unmanaged(found.packages, graph))
 

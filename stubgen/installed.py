@@ -15,6 +15,8 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+import stubgen
+
 _CODE = (".py", ".so")
 """What files that Python runs end in."""
 
@@ -93,7 +95,7 @@ def changeable_files(package: str) -> tuple[Path, ...]:
     origins = [importlib.metadata.distribution(name).read_text("direct_url.json") for name in names]
     if names and not any(map(_is_editable, origins)):
         return ()
-    own = Path(__file__).parent
+    own = Path(stubgen.__file__).parent
     return tuple(
         path
         for place in _places(package)

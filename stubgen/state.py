@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+import stubgen
 from stubgen import folders, installed, stamps
 from stubgen.config import Config, shaping
 from stubgen.datafiles import data_files
@@ -151,7 +152,7 @@ def _file(output: Path) -> Path | None:
 
 
 def _surroundings(project: Path, settings: Config) -> str:
-    tool = Path(__file__).parent
+    tool = Path(stubgen.__file__).parent
     own = [
         (path, (status := os.stat(tool / path)).st_size, status.st_mtime_ns, status.st_ctime_ns)  # noqa: PTH116
         for folder in (tool, tool.parent / "templates")

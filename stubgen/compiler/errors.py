@@ -7,10 +7,11 @@ import textwrap
 import traceback
 from pathlib import Path
 
+import stubgen
 from stubgen.model import Place
 from stubgen.text import storable
 
-_TOOL = Path(__file__).parents[1]
+_TOOL = Path(stubgen.__file__).parent
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 # The DSL's errors begin with `error[CODE]: sentence`, and point at the source with `--> file:line:column`.

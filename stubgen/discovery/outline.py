@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from stubgen import source_effects
-from stubgen.discovery import files, scopes
+from stubgen.discovery import declared_effects, files, scopes
 from stubgen.discovery.quiet import HELPERS, Names, is_quiet_class, is_quiet_value
 
 _DYNAMIC_NAMES = frozenset(
@@ -107,7 +106,7 @@ def _outline(tree: ast.Module) -> Outline:
     them.
     """
     _drop_docstrings(tree)
-    source_effects.drop(tree)
+    declared_effects.drop(tree)
     body = [node for node in tree.body if not _is_for_scripts(node)]
     names = Names.of(tree)
     statements: list[Statement] = []

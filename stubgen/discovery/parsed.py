@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from stubgen import folders, source_effects, stamps
+from stubgen import folders, stamps
 from stubgen.discovery import files
 from stubgen.discovery.outline import Outline, joined, outline
 from stubgen.stamps import Stamp
 from stubgen.text import storable
 
-_RULES = (Path(__file__).parent, Path(source_effects.__file__))
-"""Code that decides what a text says."""
+_RULES = Path(__file__).parent
+"""The folder of the code that decides what a text says."""
 
 
 class ParsedFile(msgspec.Struct, frozen=True, array_like=True):
@@ -134,7 +134,7 @@ def _read(file: Path) -> _Kept | None:
 @functools.cache
 def _rules() -> str:
     """Return a hash of this tool's code that understands texts, and of the Python that parses them."""
-    files = [path for place in _RULES for path in (sorted(place.glob("*.py")) if place.is_dir() else [place])]
+    files = sorted(_RULES.glob("*.py"))
     return joined([sys.version, *(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)])
 
 

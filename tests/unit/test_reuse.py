@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import stubgen
 from stubgen import discovery, fingerprint, installed
 from stubgen.cache import FolderCache
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Outcome, Settings
@@ -227,12 +228,17 @@ def test_the_version_of_python(project: Project, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("file", "shapes"),
-    [("compiler/worker.py", True), ("compiler/dsl.py", True), ("declare.py", True), ("cli.py", False)],
+    [
+        ("stubgen/compiler/worker.py", True),
+        ("stubgen/compiler/dsl.py", True),
+        ("stubgen/declare.py", True),
+        ("stubgen/cli.py", False),
+    ],
 )
 def test_the_tool_itself(project: Project, monkeypatch: pytest.MonkeyPatch, file: str, shapes: bool) -> None:
-    copy = project.folder.parent / "stubgen"
-    shutil.copytree(Path(fingerprint.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(fingerprint, "__file__", str(copy / "fingerprint.py"))
+    own, copy = Path(stubgen.__file__).parent, project.folder.parent
+    shutil.copytree(own, copy / own.name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(fingerprint, "_FOLDER", copy)
     _look_again()
     assert project.found() is not None
     with (copy / file).open("a") as changed:
@@ -253,6 +259,16 @@ def test_seconds_are_remembered_whatever_changes(project: Project) -> None:
 
 
 def test_whatever_a_worker_imports_of_the_tool_shapes_the_key() -> None:
-    shaping = {path.name for path in fingerprint.shaping_sources()}
-    assert {"worker.py", "dsl.py", "declare.py", "labels.py", "names.py", "signatures.py"} <= shaping
-    assert shaping.isdisjoint({"dispatcher.py", "python.py", "cli.py", "link.py"})
+    root = Path(stubgen.__file__).parents[1]
+    shaping = {path.relative_to(root).as_posix() for path in fingerprint.shaping_sources()}
+    assert {
+        "stubgen/compiler/worker.py",
+        "stubgen/compiler/dsl.py",
+        "stubgen/declare.py",
+        "stubgen/labels.py",
+        "stubgen/names.py",
+        "stubgen/signatures.py",
+    } <= shaping
+    assert shaping.isdisjoint(
+        {"stubgen/render/dispatcher.py", "stubgen/render/python.py", "stubgen/cli.py", "stubgen/link.py"}
+    )
