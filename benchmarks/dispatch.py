@@ -117,7 +117,7 @@ for name in {DTYPES!r}:
 
 def _library(lengths: int) -> Any:
     """Describe a library with one family: every dtype with every row length."""
-    from stubgen import dispatch
+    from stubgen.dispatch.families import families
     from stubgen.model import (
         Kernel,
         Library,
@@ -145,7 +145,7 @@ def _library(lengths: int) -> Any:
         )
         for dtype, columns in itertools.product(DTYPES, range(1, lengths + 1))
     )
-    module = Module("sums", "sums.py", kernels, dispatch.families(kernels))
+    module = Module("sums", "sums.py", kernels, families(kernels))
     return Library("bench", (module,), Versions("", "", "", ""), {})
 
 

@@ -69,7 +69,8 @@ from pathlib import Path
 
 from cutlass import cute
 
-from stubgen import discovery
+from stubgen.discovery.imports import import_name
+from stubgen.discovery.modules import kernel_modules
 from stubgen.compiler import arguments, worker
 from stubgen.compiler.jobs import Settings
 from stubgen.declare import declared_in
@@ -77,8 +78,8 @@ from stubgen.devices import builtin_profile
 
 out, project, kernels, arch = sys.argv[1:]
 assert not worker._set_up(Settings(project, arch, builtin_profile(arch), out))
-for module in discovery.kernel_modules([Path(kernels)], Path(project)):
-    name, root = discovery.import_name(module.path)
+for module in kernel_modules([Path(kernels)], Path(project)):
+    name, root = import_name(module.path)
     sys.path[:0] = [project, str(root)]
     importlib.import_module(name)
     for declaration in declared_in(str(module.path)):

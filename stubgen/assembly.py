@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stubgen import archive, dispatch, hostcode, link
+from stubgen import archive, hostcode, link
 from stubgen.compiler import pool
 from stubgen.diagnostics import problem, raise_if_any
+from stubgen.dispatch import texts
 from stubgen.link import KernelIR
 from stubgen.model import Family, HostCode, Kernel, Library
 from stubgen.render import dispatcher, linkage, metadata, refusals
@@ -169,5 +170,5 @@ def _expected_signatures(library: Library) -> dict[str, tuple[int, str, Kernel |
         for name in (kernel.name, *builds):
             expected[name] = (len(kernel.parameters), kernel.abi, kernel)
     for family in library.families:
-        expected[family.name] = (len(family.parameters), dispatch.stated(family), family)
+        expected[family.name] = (len(family.parameters), texts.stated(family), family)
     return expected

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stubgen import classes, discovery, dispatch, signatures
+from stubgen import classes, signatures
 from stubgen.compilation import Built
 from stubgen.compiler.jobs import Compiled
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.discovery.modules import KernelModule
+from stubgen.dispatch.families import judged_families
 from stubgen.model import Family, Kernel, Library, Module, Record
 from stubgen.render import dispatcher
 
 
 def bound_modules(
-    modules: Sequence[discovery.KernelModule], built: Mapping[str, Sequence[Built]]
+    modules: Sequence[KernelModule], built: Mapping[str, Sequence[Built]]
 ) -> tuple[Module, ...]:
     """Give the modules of the library.
 
@@ -35,14 +37,14 @@ def bound_modules(
 
 
 def bind_modules(
-    modules: Sequence[discovery.KernelModule], built: Mapping[str, Sequence[Built]]
+    modules: Sequence[KernelModule], built: Mapping[str, Sequence[Built]]
 ) -> tuple[tuple[Module, ...], tuple[Problem, ...]]:
     """Return the modules of the library, as far as they can be, and what is wrong with them.
 
     Returns
     -------
         The modules, and CS214 and CS218 for classes whose names clash, and what
-        :func:`stubgen.dispatch.judged_families` tells.
+        :func:`stubgen.dispatch.families.judged_families` tells.
     """
     found: list[Module] = []
     problems: list[Problem] = []
@@ -53,7 +55,7 @@ def bind_modules(
         )
         if kernels:
             records, clashes = _records(compiled)
-            families, wrong = dispatch.judged_families(kernels) if not clashes else ((), ())
+            families, wrong = judged_families(kernels) if not clashes else ((), ())
             problems += (*clashes, *wrong)
             known = {family.name for family in families}
             kernels = tuple(k for k in kernels if k.variant is None or k.variant.family in known)

@@ -25,7 +25,6 @@ from stubgen import (
     compilation,
     config,
     datafiles,
-    discovery,
     executors,
     folders,
     frameworks,
@@ -44,6 +43,7 @@ from stubgen.compiler import pool
 from stubgen.compiler.jobs import Settings
 from stubgen.config import Config
 from stubgen.diagnostics import Problem, StubgenError, problem, raise_if_any
+from stubgen.discovery.modules import no_kernels, require_kernels, search_modules
 from stubgen.discovery.parsed import ParsedFiles
 from stubgen.executors import Executor
 from stubgen.inputs import BuildInputs
@@ -51,7 +51,7 @@ from stubgen.model import HostCode, Library
 from stubgen.opening import open_cache
 from stubgen.package import Changes
 from stubgen.progress import Progress, Silent
-from stubgen.render import render
+from stubgen.render.package_files import render
 from stubgen.render.project import project_files
 from stubgen.render.sbom import sbom
 from stubgen.runtimes import find_runtimes
@@ -247,7 +247,7 @@ def _build(
             unread=unread,
         )
         if not any(built.values()):
-            raise StubgenError(discovery.no_kernels(inputs.modules, ", ".join(settings.kernels)))
+            raise StubgenError(no_kernels(inputs.modules, ", ".join(settings.kernels)))
         device_code = any(item.archs for items in built.values() for item in items)
         runtimes = find_runtimes(device_code=device_code, kind=settings.runtime, machine=target.machine)
         modules, wrong = binding.bind_modules(inputs.modules, built)
@@ -315,10 +315,10 @@ def _inputs(project: Path, settings: Config) -> tuple[BuildInputs, tuple[Problem
     paths = [project / path for path in settings.kernels]
     parsed = ParsedFiles(state.parsed_file(project))
     data = datafiles.data_files(project, settings)
-    modules, problems = discovery.search_modules(paths, project, parsed)
+    modules, problems = search_modules(paths, project, parsed)
     if not modules:
         raise_if_any(problems)
-    modules = discovery.require_kernels(modules, ", ".join(settings.kernels))
+    modules = require_kernels(modules, ", ".join(settings.kernels))
     return BuildInputs(project, modules, parsed, data), problems
 
 

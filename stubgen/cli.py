@@ -308,9 +308,9 @@ def describe(
 ) -> None:
     """Show what a package or library holds; nothing of it is imported or loaded."""
     with reporting_errors(as_json):
-        from stubgen import inspection
+        from stubgen.inspection import inspected
 
-        found = inspection.inspect(package)
+        found = inspected.inspect(package)
         described = found.description
         functions = {function.name: function for function in described.functions}
         if name is not None and name not in functions:  # as the table and Python call it
@@ -339,9 +339,10 @@ def diff(
 ) -> None:
     """Say what changes for callers; exit with 0 if their code still works, 1 if not, 2 for other problems."""
     with reporting_errors(as_json, status=2):
-        from stubgen import inspection
+        from stubgen.inspection.differences import difference
+        from stubgen.inspection.packages import find_library
 
-        found = inspection.difference(inspection.find_library(old), inspection.find_library(new))
+        found = difference(find_library(old), find_library(new))
         if as_json:
             print_json({"verdict": found.verdict, "changes": msgspec.to_builtins(found.changes)})
         else:
@@ -359,10 +360,10 @@ def stubs(
 ) -> None:
     """Make a package of a library that is there already: stubs, keyword functions, headers."""
     with reporting_errors(as_json):
-        from stubgen import inspection
+        from stubgen.inspection.stubs import write_stubs
 
         start = time.monotonic()
-        made = inspection.write_stubs(library, output.absolute(), package)
+        made = write_stubs(library, output.absolute(), package)
         summary = state.Summary(made.library.package, len(made.library.kernels), made.warnings)
         report(output.absolute(), summary, as_changes(made.changes), time.monotonic() - start, as_json)
 
@@ -376,9 +377,9 @@ def verify(
 ) -> None:
     """Check every file of a package, and the GPU code in it, against the manifest; exit with 1 if not."""
     with reporting_errors(as_json):
-        from stubgen import inspection
+        from stubgen.inspection import integrity
 
-        whole = inspection.verify(package)
+        whole = integrity.verify(package)
         if as_json:
             print_json({"files": len(whole.files), "gpu_code": len(whole.gpu_code)})
         else:

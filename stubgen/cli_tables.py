@@ -12,8 +12,10 @@ from rich.text import Text
 from stubgen.text import printable
 
 if TYPE_CHECKING:
-    from stubgen.inspection import Difference, FunctionDescription, Inspected
     from stubgen.inspection.binaries import Binary
+    from stubgen.inspection.differences import Difference
+    from stubgen.inspection.inspected import Inspected
+    from stubgen.render.description import FunctionDescription
 
 _ALL_SURFACES = 4
 _UNKNOWN = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from stubgen import discovery, names
+from stubgen import names
 from stubgen.cache import Cache
 from stubgen.compiler.jobs import (
     Compiled,
@@ -23,6 +23,8 @@ from stubgen.compiler.jobs import (
     Settings,
 )
 from stubgen.diagnostics import Problem, in_order, problem, raise_if_any
+from stubgen.discovery import imports
+from stubgen.discovery.modules import KernelModule, name_problems
 from stubgen.effects import Effects
 from stubgen.executors import Executor, Lazy
 from stubgen.inputs import BuildInputs
@@ -223,7 +225,7 @@ class _Run:
                 self._declaring.add(module.path)
             self._elsewhere.update(dict.fromkeys(expansion.elsewhere))
         declaring = [module for module in self._inputs.modules if module.path in self._declaring]
-        self.problems += discovery.name_problems(declaring)
+        self.problems += name_problems(declaring)
 
     def surprises(self, unread: Sequence[Problem] = ()) -> Iterator[Problem]:
         """Yield modules that export nothing and serve no other, and exports of what is no kernel module.
@@ -363,7 +365,7 @@ def _with_imports(job: ModuleJob, inputs: BuildInputs) -> ModuleJob:
     """Add what a module imports, of which it depends what it changes for others."""
     roots = [Path(job.import_root), inputs.project]
     files = inputs.by_module[Path(job.path)].files
-    return msgspec.structs.replace(job, imports=discovery.external_names(files, roots, inputs.parsed))
+    return msgspec.structs.replace(job, imports=imports.external_names(files, roots, inputs.parsed))
 
 
 def _alike(first: Compiled, second: Compiled) -> bool:
@@ -391,8 +393,8 @@ def _insert(known: list[str], found: Sequence[str]) -> None:
             position += 1
 
 
-def _module_job(module: discovery.KernelModule) -> ModuleJob:
-    import_name, root = discovery.import_name(module.path)
+def _module_job(module: KernelModule) -> ModuleJob:
+    import_name, root = imports.import_name(module.path)
     return ModuleJob(module.name, str(module.path), module.file, import_name, str(root))
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import stubgen
-from stubgen import discovery
 from stubgen.config import Config
 from stubgen.datafiles import data_files
 from stubgen.diagnostics import StubgenError, problem
+from stubgen.discovery.modules import kernel_modules
 from stubgen.inputs import BuildInputs
 
 
@@ -36,7 +36,7 @@ def dependencies(project: Path, settings: Config) -> tuple[Path, ...]:
     Raises
     ------
     StubgenError
-        As :func:`stubgen.discovery.kernel_modules` does.
+        As :func:`stubgen.discovery.modules.kernel_modules` does.
     """
     found = {Path(stubgen.__file__)}
     configuration = project / "pyproject.toml"
@@ -45,7 +45,7 @@ def dependencies(project: Path, settings: Config) -> tuple[Path, ...]:
     given = [project / path for path in settings.kernels]
     for folder in filter(Path.is_dir, given):
         found.update(_searched(folder))
-    inputs = BuildInputs(project, discovery.kernel_modules(given, project))
+    inputs = BuildInputs(project, kernel_modules(given, project))
     found.update(data_files(project, settings))
     return tuple(sorted({*found, *inputs.files, *inputs.changeable, *inputs.folders}))
 

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import stubgen
-from stubgen import discovery, installed
+from stubgen import installed
+from stubgen.discovery.imports import source_closure
 from stubgen.discovery.outline import joined
 from stubgen.inputs import TOOLS
 
@@ -25,4 +26,4 @@ def of_tool() -> str:
 
 def shaping_sources() -> tuple[Path, ...]:
     """Return the parts of the tool that shape what is compiled: all that a worker imports."""
-    return discovery.source_closure(_FOLDER / "stubgen/compiler/worker.py", [_FOLDER])
+    return source_closure(_FOLDER / "stubgen/compiler/worker.py", [_FOLDER])

@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 
 import stubgen
-from stubgen import discovery, installed
-from stubgen.discovery.imports import Closure, ImportGraph
+from stubgen import installed
+from stubgen.discovery.imports import Closure, ImportGraph, import_name
+from stubgen.discovery.modules import KernelModule
 from stubgen.discovery.outline import joined
 from stubgen.discovery.parsed import ParsedFiles
 from stubgen.reach import Reach
@@ -60,7 +61,7 @@ class BuildInputs:
     """
 
     project: Path
-    modules: tuple[discovery.KernelModule, ...]
+    modules: tuple[KernelModule, ...]
     parsed: ParsedFiles = field(default_factory=ParsedFiles)
     data: tuple[Path, ...] = ()
 
@@ -139,7 +140,7 @@ def of_packages(names: Sequence[str]) -> dict[str, str]:
 
 
 def _roots(path: Path, project: Path) -> tuple[Path, Path]:
-    return discovery.import_name(path)[1], project
+    return import_name(path)[1], project
 
 
 def _closure(graph: ImportGraph, path: Path, project: Path) -> Closure:

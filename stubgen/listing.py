@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from stubgen import discovery, manifest
+from stubgen import manifest
 from stubgen.config import Config
+from stubgen.discovery.modules import list_functions
 from stubgen.model import Kernel, Place
 
 
@@ -40,9 +41,9 @@ def listed(root: Path, settings: Config) -> list[Listed]:
     Raises
     ------
     StubgenError
-        What :func:`stubgen.discovery.list_functions` raises.
+        What :func:`stubgen.discovery.modules.list_functions` raises.
     """
-    modules = discovery.list_functions([root / path for path in settings.kernels], root)
+    modules = list_functions([root / path for path in settings.kernels], root)
     recorded = _recorded(root, root / settings.output / settings.package / manifest.NAME)
     return [
         Listed(

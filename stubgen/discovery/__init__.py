@@ -5,31 +5,3 @@ their imports, ``modules`` makes a :class:`KernelModule` of each that leads to t
 modules apart into statements, for :mod:`stubgen.reach`. For ``list`` alone, ``scan`` takes in one file with
 libcst, and ``exports`` brings the scans of all files together.
 """
-
-from stubgen.discovery.imports import external_names, import_name, source_closure
-from stubgen.discovery.modules import (
-    JitFunction,
-    KernelModule,
-    ModuleListing,
-    kernel_modules,
-    list_functions,
-    name_problems,
-    no_kernels,
-    require_kernels,
-    search_modules,
-)
-
-__all__ = [
-    "JitFunction",
-    "KernelModule",
-    "ModuleListing",
-    "external_names",
-    "import_name",
-    "kernel_modules",
-    "list_functions",
-    "name_problems",
-    "no_kernels",
-    "require_kernels",
-    "search_modules",
-    "source_closure",
-]

@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from stubgen import archs, dispatch
+from stubgen import archs
 from stubgen.dispatch.constraints import Pattern, pattern
+from stubgen.dispatch.families import variant_of
 from stubgen.model import ChoiceSlot, Family, Framework, Kernel, Library, Module, Parameter, Record, Slot
 from stubgen.render import documentation, python_types
 from stubgen.render.cpp_types import is_hidden
@@ -247,7 +248,7 @@ def _variants(function: Kernel | Family, module: Module) -> list[_Accepted]:
         return [_Accepted("", {}, pattern(p.slot for p in function.parameters))]
     found: list[_Accepted] = []
     for kernel in module.variants(function):
-        variant = dispatch.variant_of(kernel)
+        variant = variant_of(kernel)
         choices = {
             index: variant.values[p.slot.axis]
             for index, p in enumerate(function.parameters)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from stubgen import __version__, dispatch
+from stubgen import __version__
+from stubgen.dispatch import texts
+from stubgen.dispatch.sizes import parameters_alike
 from stubgen.inspection.recovery import Findings, Found, FoundFamily, Selection, Unknown
 from stubgen.inspection.texts import Stated, StatedParameter, Value
 from stubgen.labels import ChoiceValue
@@ -146,12 +148,12 @@ class _Maker:
             archs=_each_once(arch for kernel in kernels for arch in kernel.archs),
             entry=self._entry(found.name),
         )
-        return (family, variants) if dispatch.stated(family) == found.stated.text else None
+        return (family, variants) if texts.stated(family) == found.stated.text else None
 
 
 def _parameters(stated: Stated, kernels: Sequence[Kernel]) -> tuple[Parameter, ...]:
     names = [parameter.name for parameter in kernels[0].parameters]
-    alike = dispatch.parameters_alike(kernels)
+    alike = parameters_alike(kernels)
     columns = {n: _each_once(own[i].slot for own in alike) for i, n in enumerate(names)}
     return tuple(
         Parameter(p.name, _merged(columns[p.name]) if p.name in columns else ChoiceSlot(p.name, _choice(p)))

@@ -14,8 +14,8 @@ from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.inspection import binaries
 from stubgen.model import Family, HostCode, Kernel, Library, Module, Origin
 from stubgen.package import Changes
-from stubgen.render import render
 from stubgen.render.build_systems import about_archives
+from stubgen.render.package_files import render
 from stubgen.render.project import project_files
 
 _MACHINES: dict[str, Literal["x86_64", "aarch64"]] = {"x86_64": "x86_64", "aarch64": "aarch64"}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from stubgen import dispatch
+from stubgen.dispatch.families import variant_of
 from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ConstantSlot,
@@ -185,7 +185,7 @@ def _family(
 
 
 def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
-    key = dispatch.variant_of(kernel).key
+    key = variant_of(kernel).key
     name = f"_{key}" if key[0].isdigit() else key
     [name] = cpp_types.parameter_names([name])
     comment = cpp_comments.variant_comment(family, kernel)

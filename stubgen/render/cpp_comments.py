@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from stubgen.dispatch import variant_of
+from stubgen.dispatch.families import variant_of
 from stubgen.model import Family, Frozen, Kernel, Slot, TupleSlot
 from stubgen.render import documentation
 from stubgen.render.cpp_structs import Struct

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stubgen import dispatch
+from stubgen.dispatch.families import selections
 from stubgen.labels import ChoiceValue
 from stubgen.model import ChoiceSlot, Family, Kernel, Parameter
 from stubgen.render import cpp_types
@@ -92,7 +92,7 @@ def template_cases(
 ) -> list[tuple[str, str]]:
     """Give for each choice that has variants the condition on the template's arguments, and its symbol."""
     cases: list[tuple[str, str]] = []
-    for selection in dispatch.selections(family, variants):
+    for selection in selections(family, variants):
         tests = [
             f"{name} == {choice.expression(value)}"
             for name, choice, value in zip(names, found, selection.values, strict=True)

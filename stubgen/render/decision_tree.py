@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from stubgen import dispatch
+from stubgen.dispatch import families
 from stubgen.dispatch.constraints import Constraint, Feature, Integers, Layout, Path, Value, Values
 from stubgen.dispatch.tree import Candidate, Leaf, Node, Switch
 from stubgen.model import Kernel
@@ -58,7 +58,7 @@ class _Writer:
     def __init__(self, variants: Sequence[Kernel], package: str) -> None:
         self._variants = variants
         self._package = package
-        self._root = dispatch.decision_tree(variants).root
+        self._root = families.decision_tree(variants).root
         self._builds = any(kernel.has_device_code for kernel in variants)
 
     def text(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stubgen import dispatch
+from stubgen.dispatch.families import gaps
 from stubgen.effects import Effects
 from stubgen.labels import ChoiceValue
 from stubgen.model import Default, Family, Kernel, Library, Module, Parameter, ParameterKind, Slot, Versions
@@ -99,7 +99,7 @@ def describe_function(function: Kernel | Family, module: Module) -> FunctionDesc
             for kernel in variants
             if kernel.variant
         ),
-        gaps=tuple(dispatch.gaps(function, variants)) if isinstance(function, Family) else (),
+        gaps=tuple(gaps(function, variants)) if isinstance(function, Family) else (),
         arch_gaps={
             kernel.variant.key: lacking
             for kernel in variants

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stubgen import archs, dispatch
+from stubgen import archs
+from stubgen.dispatch.families import Selection, selections
 from stubgen.dispatch.texts import stated
 from stubgen.labels import ChoiceValue
 from stubgen.model import ChoiceSlot, Family, Kernel, Library, Parameter, tvm_ffi_symbol
@@ -62,11 +63,11 @@ def symbols(library: Library) -> Iterator[tuple[Kernel | Family, str]]:
             yield family, family.symbol
             yield family, family.linker_symbol(package)
             if family.choices:
-                for selection in dispatch.selections(family, module.variants(family)):
+                for selection in selections(family, module.variants(family)):
                     yield family, choice_symbol(selection, family, package)
 
 
-def choice_symbol(selection: dispatch.Selection, family: Family, package: str) -> str:
+def choice_symbol(selection: Selection, family: Family, package: str) -> str:
     """Name the function of a family whose selectors are chosen."""
     return f"{family.linker_symbol(package)}___{'_'.join(selection.labels)}"
 
@@ -154,7 +155,7 @@ def _kernel(kernel: Kernel, package: str, arch_set: int) -> _Kernel:
 
 def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family:
     symbols = (family.symbol, family.linker_symbol(package))
-    found = dispatch.selections(family, variants)
+    found = selections(family, variants)
     kept = [i for i, p in enumerate(family.parameters) if not isinstance(p.slot, ChoiceSlot)]
     own = [family.parameters[i].name for i in kept]
     slots = [p.slot for p in family.parameters if isinstance(p.slot, ChoiceSlot)]

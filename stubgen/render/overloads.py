@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from stubgen.dispatch import variant_of
+from stubgen.dispatch.families import variant_of
 from stubgen.labels import ChoiceValue
 from stubgen.model import ChoiceSlot, Family, Kernel, OneOfSlot, Parameter, Slot
 from stubgen.render import python_types, type_trees

@@ -17,7 +17,8 @@ from tvm_ffi import libinfo
 
 from stubgen import identity, manifest
 from stubgen.model import Library
-from stubgen.render import linkage, render
+from stubgen.render import linkage
+from stubgen.render.package_files import render
 from tests.conftest import ROOT, run_stubgen
 from tests.cpp import builds
 

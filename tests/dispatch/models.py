@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stubgen import dispatch
+from stubgen.dispatch.families import families
 from stubgen.labels import ChoiceValue
 from stubgen.model import (
     Frozen,
@@ -61,5 +61,5 @@ def variant(
 def library(kernels: Iterable[Kernel]) -> Library:
     """Make a library of one module with the families that kernels are variants of."""
     own = tuple(kernels)
-    module = Module("module", "kernels/module.py", own, dispatch.families(own))
+    module = Module("module", "kernels/module.py", own, families(own))
     return Library(PACKAGE, (module,), Versions("", "", "", ""), {})

@@ -24,13 +24,15 @@ import numpy as np
 import pytest
 import tvm_ffi
 
-from stubgen import compilation, discovery, dispatch, link, signatures
+from stubgen import compilation, link, signatures
 from stubgen.build import Silent
 from stubgen.cache import NoCache
 from stubgen.compilation import Built
 from stubgen.compiler.jobs import Settings
 from stubgen.diagnostics import StubgenError
+from stubgen.discovery.modules import kernel_modules
 from stubgen.dispatch import constraints
+from stubgen.dispatch.families import families
 from stubgen.executors import Local
 from stubgen.inputs import BuildInputs
 from stubgen.labels import ChoiceValue
@@ -247,7 +249,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Built]:
     project = tmp_path_factory.mktemp("pool")
     for name in ("pool.py", "slots.py"):
         shutil.copy(Path(slots.__file__).with_name(name), project)
-    inputs = BuildInputs(project, discovery.kernel_modules([project / "pool.py"], project))
+    inputs = BuildInputs(project, kernel_modules([project / "pool.py"], project))
     settings = Settings(str(project), None, None, str(project))
     built, _ = compilation.compile_modules(
         inputs, [settings], PACKAGE, project, Local(2), Silent(), NoCache()
@@ -295,12 +297,12 @@ def module_of(drawn: Set, kernels: list[Kernel]) -> Module | None:
     """Make a module of one family; ``None`` if it is refused as ambiguous."""
     own = tuple(variants(drawn, kernels))
     try:
-        families = dispatch.families(own)
+        public = families(own)
     except StubgenError as error:
         if {problem.code for problem in error.problems} != {"CS238"}:
             raise
         return None
-    return Module(drawn.name, "pool.py", own, families)
+    return Module(drawn.name, "pool.py", own, public)
 
 
 @pytest.fixture(scope="session")
@@ -318,8 +320,8 @@ def loaded(
     """The library with the kernels and with the dispatchers of all sets, loaded."""
     work = tmp_path_factory.mktemp("linked")
     own = Module("pool", "pool.py", tuple(kernels))
-    families = [module for module in modules.values() if module is not None]
-    library = Library(PACKAGE, (own, *families), Versions("", "", "", ""), {})
+    compiled = [module for module in modules.values() if module is not None]
+    library = Library(PACKAGE, (own, *compiled), Versions("", "", "", ""), {})
     shared = link.link_library(
         [ir for built in pool for ir in built.irs(PACKAGE)],
         work / "libpool.so",

@@ -15,9 +15,12 @@ import filelock
 import pytest
 from tvm_ffi import libinfo
 
-from stubgen import elf, inspection
+from stubgen import elf
 from stubgen.diagnostics import StubgenError
 from stubgen.inspection import binaries
+from stubgen.inspection.inspected import inspect
+from stubgen.inspection.integrity import verify
+from stubgen.inspection.packages import find_library
 from stubgen.inspection.stubs import write_stubs
 from tests import typecheckers
 from tests.conftest import run_stubgen
@@ -64,8 +67,8 @@ class TestComplete:
             assert text == expected[path], path
         copy = tmp_path / "out" / "cute_kernels" / "lib" / "libcute_kernels.so"
         assert copy.read_bytes() == library.read_bytes()
-        assert inspection.find_library(str(tmp_path / "out")) == inspection.find_library(str(generated))
-        inspection.verify(str(tmp_path / "out"))
+        assert find_library(str(tmp_path / "out")) == find_library(str(generated))
+        verify(str(tmp_path / "out"))
 
     def test_another_name_keeps_the_symbols(self, library: Path, tmp_path: Path) -> None:
         made = write_stubs(library, tmp_path / "out", "other")
@@ -306,7 +309,7 @@ class TestFacts:
         assert all(code["count"] > 0 and code["size"] > 1000 * code["count"] for code in found["gpu_code"])
 
     def test_they_are_the_same_for_the_package(self, generated: Path, library: Path) -> None:
-        of_package, of_library = inspection.inspect(str(generated)), inspection.inspect(str(library))
+        of_package, of_library = inspect(str(generated)), inspect(str(library))
         assert of_package == of_library
 
 

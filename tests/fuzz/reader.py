@@ -13,7 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from stubgen.diagnostics import StubgenError
-from stubgen.inspection import binaries, describe
+from stubgen.inspection import binaries
+from stubgen.render.description import describe
 from tests.fuzz.mutations import mutated
 
 _ADDRESSES = 2 << 30

@@ -20,7 +20,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
-from stubgen.inspection import binaries, write_stubs
+from stubgen.inspection import binaries
+from stubgen.inspection.stubs import write_stubs
 from tests import signatures, typecheckers
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, GCC, Compiler

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stubgen.model import Library
-from stubgen.render import render
+from stubgen.render.package_files import render
 from tests import typecheckers
 from tests.unit import rich
 

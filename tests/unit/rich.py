@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stubgen import dispatch
+from stubgen.dispatch.families import families
 from stubgen.effects import Backward, Effects
 from stubgen.labels import ChoiceValue
 from stubgen.model import (
@@ -454,7 +454,7 @@ FAMILIES = Module(
     "families",
     "kernels/families.py",
     _KERNELS,
-    dispatch.families(_KERNELS),
+    families(_KERNELS),
     (Record("Both", "namedtuple", (Field("x"), Field("scale", Default(None)))),),
 )
 
@@ -589,9 +589,7 @@ PURE += _in_pure(
     )
 )
 _PURE = tuple(PURE)
-EFFECTS = Module(
-    "pure", "kernels/pure.py", _PURE, dispatch.families(_PURE), doc="Functions that make their outputs."
-)
+EFFECTS = Module("pure", "kernels/pure.py", _PURE, families(_PURE), doc="Functions that make their outputs.")
 
 DEEP = Module(
     "nested.deep.inner",

@@ -14,7 +14,7 @@ from stubgen import binding, frameworks
 from stubgen.compilation import Built
 from stubgen.compiler.jobs import Compiled
 from stubgen.diagnostics import StubgenError
-from stubgen.discovery import KernelModule
+from stubgen.discovery.modules import KernelModule
 from stubgen.effects import Effects
 from stubgen.model import (
     Default,
@@ -252,9 +252,9 @@ def test_what_is_wrong_in_one_module_hides_nothing_of_the_next() -> None:
 
 
 def library(*kernels: Kernel, families: bool = False) -> Library:
-    from stubgen import dispatch
+    from stubgen.dispatch import families as of_variants
 
-    made = dispatch.families(kernels) if families else ()
+    made = of_variants.families(kernels) if families else ()
     return Library("p", (Module("m", "m.py", kernels, made),), Versions("", "", "", ""), {})
 
 

@@ -25,7 +25,7 @@ from stubgen.compiler.jobs import (
     Settings,
 )
 from stubgen.diagnostics import Problem, StubgenError
-from stubgen.discovery import KernelModule
+from stubgen.discovery.modules import KernelModule
 from stubgen.effects import Effects
 from stubgen.inputs import BuildInputs
 from stubgen.link import KernelIR

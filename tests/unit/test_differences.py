@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stubgen import dispatch, manifest
+from stubgen import manifest
+from stubgen.dispatch.families import families
 from stubgen.effects import Backward, Effects
-from stubgen.inspection import difference
+from stubgen.inspection.differences import difference
 from stubgen.model import (
     Default,
     Field,
@@ -37,7 +38,7 @@ SCALE = Kernel("scale", "ops", (X, EPS), "", Place("ops.py", 1), archs=("sm_80",
 
 
 def library(*kernels: Kernel, records: tuple[Record, ...] = (), package: str = "lib") -> Library:
-    module = Module("ops", "ops.py", kernels, dispatch.families(kernels), records)
+    module = Module("ops", "ops.py", kernels, families(kernels), records)
     return Library(package, (module,), Versions("1", "2", "3", "4"), {})
 
 

@@ -12,16 +12,14 @@ import pytest
 
 from stubgen import installed
 from stubgen.diagnostics import StubgenError
-from stubgen.discovery import (
+from stubgen.discovery.imports import ImportGraph, import_name, source_closure
+from stubgen.discovery.modules import (
     ModuleListing,
-    import_name,
     kernel_modules,
     list_functions,
     name_problems,
     require_kernels,
-    source_closure,
 )
-from stubgen.discovery.imports import ImportGraph
 from stubgen.discovery.parsed import ParsedFiles
 
 JIT = """

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from stubgen import dispatch
 from stubgen.diagnostics import StubgenError
 from stubgen.dispatch import constraints, tree
 from stubgen.dispatch.constraints import Constraint, Integers, Layout, Relation, Values
+from stubgen.dispatch.families import families, gaps
 from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
@@ -219,7 +219,7 @@ class TestTrees:
 
 def family(kernels: list[Kernel]) -> list[tuple[str, tuple[ChoiceValue, ...] | None]]:
     """Give the parameters of a family, with the values of its selectors."""
-    (found,) = dispatch.families(kernels)
+    (found,) = families(kernels)
     return [(p.name, p.slot.values if isinstance(p.slot, ChoiceSlot) else None) for p in found.parameters]
 
 
@@ -251,7 +251,7 @@ class TestSelectors:
 
     def test_without_a_parameter_come_last_by_keyword_under_a_name_of_their_own(self) -> None:
         kernels = [variant("f", {"x": VECTOR}, {"x": label}) for label in ("a", "b")]
-        (found,) = dispatch.families(kernels)
+        (found,) = families(kernels)
         assert [(p.name, p.kind) for p in found.parameters] == [
             ("x", "positional_or_keyword"),
             ("x_", "keyword_only"),
@@ -288,7 +288,7 @@ class TestSelectors:
 
 def refused(*kernels: Kernel) -> list[tuple[str, str]]:
     with pytest.raises(StubgenError) as raised:
-        dispatch.families(kernels)
+        families(kernels)
     return [(problem.code, problem.message) for problem in raised.value.problems]
 
 
@@ -329,5 +329,5 @@ class TestProblems:
             variant("f", {"x": tensor(dtype, int(n))}, {"dtype": dtype, "n": n})
             for dtype, n in (("float32", "4"), ("float32", "8"), ("float16", "8"))
         ]
-        (found,) = dispatch.families(kernels)
-        assert list(dispatch.gaps(found, kernels)) == [{"dtype": "float16", "n": "4"}]
+        (found,) = families(kernels)
+        assert list(gaps(found, kernels)) == [{"dtype": "float16", "n": "4"}]

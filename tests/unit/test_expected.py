@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from stubgen.model import Library
-from stubgen.render import dispatcher, render
+from stubgen.render import dispatcher
+from stubgen.render.package_files import render
 from tests.conftest import ROOT
 from tests.unit import rich
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import dispatch
 from stubgen.diagnostics import StubgenError
 from stubgen.dispatch import tree
 from stubgen.dispatch.constraints import Feature, Integers, Values
+from stubgen.dispatch.families import decision_tree, families, gaps, selections
 from stubgen.dispatch.tree import Candidate, Leaf, Switch
 from stubgen.effects import Effects
 from stubgen.model import (
@@ -40,7 +40,7 @@ NUMBER = ScalarSlot("float32")
 
 
 def family(*kernels: Kernel) -> Family:
-    [found] = dispatch.families(kernels)
+    [found] = families(kernels)
     return found
 
 
@@ -102,8 +102,8 @@ def test_families_stand_in_the_order_of_their_first_variants_and_others_are_left
     kernels = [
         variant(name, {"x": slot}, {"k": str(slot.dtype)}) for slot in (F16, F32) for name in ("b", "a")
     ]
-    assert [found.name for found in dispatch.families([alone, *kernels])] == ["b", "a"]
-    assert dispatch.families([alone]) == ()
+    assert [found.name for found in families([alone, *kernels])] == ["b", "a"]
+    assert families([alone]) == ()
 
 
 def test_each_alternative_stands_once_and_true_is_not_one() -> None:
@@ -272,22 +272,20 @@ def test_what_is_chosen_leaves_the_variants_that_have_it() -> None:
         for slot in (F16, F32)
     ]
     own = family(*kernels)
-    found = dispatch.selections(own, kernels)
+    found = selections(own, kernels)
     assert [(s.values, s.labels, [k.name for k in s.variants]) for s in found] == [
         ((1,), ("m1",), ["f__m1_float16", "f__m1_float32"]),
         (("two",), ("m2",), ["f__m2_float16", "f__m2_float32"]),
     ]
-    assert [(s.values, s.labels) for s in dispatch.selections(family(*kernels[:2]), kernels[:2])] == [
-        ((), ())
-    ]
+    assert [(s.values, s.labels) for s in selections(family(*kernels[:2]), kernels[:2])] == [((), ())]
 
 
 def test_gaps_are_the_combinations_without_a_variant() -> None:
     kernels = [
         variant("f", {"x": slot}, {"a": a, "b": b}) for a, b, slot in (("1", "x", F16), ("2", "y", F32))
     ]
-    assert list(dispatch.gaps(family(*kernels), kernels)) == [{"a": "1", "b": "y"}, {"a": "2", "b": "x"}]
-    assert list(dispatch.gaps(family(*kernels[:1]), kernels[:1])) == []
+    assert list(gaps(family(*kernels), kernels)) == [{"a": "1", "b": "y"}, {"a": "2", "b": "x"}]
+    assert list(gaps(family(*kernels[:1]), kernels[:1])) == []
 
 
 def test_a_variant_has_a_key() -> None:
@@ -301,7 +299,7 @@ def test_a_variant_has_a_key() -> None:
 
 def problems(*kernels: Kernel) -> list[str]:
     with pytest.raises(StubgenError) as caught:
-        dispatch.families(kernels)
+        families(kernels)
     return [f"{p.code} {p.place} {p.kernel} {p.family}: {p.message}" for p in caught.value.problems]
 
 
@@ -365,7 +363,7 @@ def test_where_variants_overlap_is_told() -> None:
 
 
 def decided(*kernels: Kernel) -> tree.Node:
-    found = dispatch.decision_tree(kernels)
+    found = decision_tree(kernels)
     assert found.ambiguities == []
     return found.root
 
@@ -457,9 +455,9 @@ def test_the_order_is_by_specificity_then_priority_then_place() -> None:
 
 def test_ambiguities_name_both_and_where_they_differ() -> None:
     four, six = (tensor("int8", Symbol("n", divisible_by=by), alignment=a) for by, a in ((4, 16), (6, 16)))
-    found = dispatch.decision_tree(of([four, six, tensor("int16", N)])).ambiguities
+    found = decision_tree(of([four, six, tensor("int16", N)])).ambiguities
     assert found == [tree.Ambiguity(0, 1, (Feature(X, "extent"),))]
-    same = dispatch.decision_tree(of([four, four])).ambiguities
+    same = decision_tree(of([four, four])).ambiguities
     assert same == [tree.Ambiguity(0, 1, ())]
 
 
@@ -469,7 +467,7 @@ def test_a_ring_of_priorities_against_specificity_is_ambiguous_all_round() -> No
         variant("f", {"x": tensor("int8", size)}, {"k": str(i)}, priority=priority)
         for i, (size, priority) in enumerate(zip(sizes, (2, 0, 1), strict=True))
     ]
-    found = dispatch.decision_tree(kernels).ambiguities
+    found = decision_tree(kernels).ambiguities
     assert [(a.first, a.second) for a in found] == [(0, 1), (1, 2)]
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import dispatch, frameworks
+from stubgen import frameworks
 from stubgen.diagnostics import StubgenError
+from stubgen.dispatch.families import families
 from stubgen.effects import Backward, Effects
 from stubgen.model import (
     ChoiceSlot,
@@ -65,7 +66,7 @@ def family(name: str, rows: Sequence[dict[str, Slot]], own: Effects, **values: A
 
 
 def module(*kernels: Kernel) -> Module:
-    return Module("m", "m.py", kernels, dispatch.families(kernels))
+    return Module("m", "m.py", kernels, families(kernels))
 
 
 def library(*kernels: Kernel, names: tuple[Framework, ...] = ("torch", "jax")) -> Library:
@@ -421,7 +422,7 @@ def test_extents_that_differ_between_variants_are_seen_in_inputs() -> None:
 )
 def test_what_does_not_follow_from_inputs_is_not_made(rows: list[dict[str, Slot]], reason: str) -> None:
     kernels = family("fam", rows, effects(returns="out"))
-    own = Module("m", "m.py", tuple(kernels), dispatch.families(kernels))
+    own = Module("m", "m.py", tuple(kernels), families(kernels))
     with pytest.raises(NotDerivableError) as caught:
         functional.functional(own.functions[0], own)
     assert (str(caught.value), caught.value.output) == (reason, "out")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import discovery
+from stubgen.discovery.modules import kernel_modules
 from stubgen.inputs import BuildInputs
 
 KERNELS = '''
@@ -111,7 +111,7 @@ def meanings(folder: Path, files: dict[str, str]) -> dict[str, str]:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    modules = discovery.kernel_modules([folder / "kernels/k.py"], folder)
+    modules = kernel_modules([folder / "kernels/k.py"], folder)
     (module,) = BuildInputs(folder, modules).by_module.values()
     lines = files["kernels/k.py"].splitlines()
     marked = {line.rpartition("# ")[2]: i for i, line in enumerate(lines, 1) if line.startswith("sg.export(")}

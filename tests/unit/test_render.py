@@ -33,9 +33,10 @@ from stubgen.model import (
     Variant,
     Versions,
 )
-from stubgen.render import dispatcher, documentation, python_types, render, type_trees
+from stubgen.render import dispatcher, documentation, python_types, type_trees
 from stubgen.render.cpp_types import parameter_names
 from stubgen.render.layout import WIDTH, call_like, docstring, wrapped
+from stubgen.render.package_files import render
 from tests.unit.samples import defaults, family_slots, identifiers
 
 # Everything but what ends a line: documentation is rendered line by line.

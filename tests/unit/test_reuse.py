@@ -11,10 +11,12 @@ import msgspec
 import pytest
 
 import stubgen
-from stubgen import discovery, fingerprint, installed
+from stubgen import fingerprint, installed
 from stubgen.cache import FolderCache
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Outcome, Settings
 from stubgen.devices import builtin_profile
+from stubgen.discovery.imports import import_name
+from stubgen.discovery.modules import kernel_modules
 from stubgen.inputs import BuildInputs
 from stubgen.model import Place
 from stubgen.reuse import Found, Reuse
@@ -76,7 +78,7 @@ class Project:
 
     def module(self) -> ModuleJob:
         path = self.folder / "kernels" / "k.py"
-        name, root = discovery.import_name(path)
+        name, root = import_name(path)
         return ModuleJob("k", str(path), "kernels/k.py", name, str(root))
 
     def job(self) -> CompileJob:
@@ -84,7 +86,7 @@ class Project:
         return CompileJob(self.module(), self.declared, name, str(self.folder / "k.ll"))
 
     def reuse(self) -> Reuse:
-        modules = discovery.kernel_modules([self.folder / "kernels" / "k.py"], self.folder)
+        modules = kernel_modules([self.folder / "kernels" / "k.py"], self.folder)
         inputs = BuildInputs(self.folder, modules)
         return Reuse(FolderCache(self.folder / "cache"), inputs, self.settings)
 

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import discovery, installed, state
+from stubgen import installed, state
 from stubgen.config import Config
 from stubgen.diagnostics import Problem
+from stubgen.discovery.modules import kernel_modules
 from stubgen.inputs import BuildInputs
 from stubgen.state import Summary
 
@@ -50,7 +51,7 @@ class Project:
         return file
 
     def remember(self, settings: Config = SETTINGS) -> None:
-        modules = discovery.kernel_modules([self.folder / "kernels"], self.folder)
+        modules = kernel_modules([self.folder / "kernels"], self.folder)
         state.remember(self.folder, settings, BuildInputs(self.folder, modules), OUTPUTS, SUMMARY)
 
     def unchanged(self, settings: Config = SETTINGS) -> Summary | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stubgen.dispatch import stated
+from stubgen.dispatch.texts import stated
 from stubgen.labels import ChoiceValue
 from stubgen.model import (
     ChoiceSlot,
