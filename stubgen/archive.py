@@ -48,69 +48,41 @@ def library_archives(
     Raises
     ------
     StubgenError
-        As for :func:`make_archive` and :func:`stubgen.link.compile_source`.
+        CS405 if something cannot be written; what :func:`stubgen.link.compile_source` raises.
     """
     static = make_archive(
         compiled.own,
         compiled.runtimes.archives,
-        work / f"lib{package}.a",
         package=package,
         keep=keep,
-        toolchain=toolchain,
-        work=work / "renamed",
     )
     loading = compile_source("loader", loader, find_tvm_ffi().include, toolchain, host, work)
-    toolchain.archive([loading], work / f"lib{package}_load.a")
-    return [static, work / f"lib{package}_load.a"]
+    archives = {f"lib{package}.a": static, f"lib{package}_load.a": objects.archive({"loader.o": loading})}
+    return [_written(work / name, data) for name, data in archives.items()]
 
 
 def make_archive(
-    members: Sequence[Path],
-    runtimes: Sequence[Path],
-    output: Path,
-    *,
-    package: str,
-    keep: Sequence[str],
-    toolchain: Toolchain,
-    work: Path,
-) -> Path:
-    """Put objects into a static archive, and all that they need of others.
+    members: Mapping[str, bytes], runtimes: Sequence[Path], *, package: str, keep: Sequence[str]
+) -> bytes:
+    """Return a static archive of objects, with all that they need of others.
 
     Parameters
     ----------
     members
-        The objects.
+        The objects, by name.
     runtimes
         Archives whose objects go into it as well.
-    output
-        The archive to write.
     package
         Put in front of the symbols that programs are not to use.
     keep
         The symbols that programs use; they stay as they are.
-    toolchain
-        What makes the archive.
-    work
-        Folder for the objects with their renamed symbols.
-
-    Returns
-    -------
-    Path
-        ``output``.
-
-    Raises
-    ------
-    StubgenError
-        CS405 if something cannot be written; CS402 if the toolchain has no archiver that works.
     """
-    contents = {path.name: path.read_bytes() for path in members}
+    contents = dict(members)
     for archive in runtimes:
         for number, (name, data) in enumerate(objects.archive_members(archive.read_bytes())):
             contents[f"{archive.stem}-{number}-{name}"] = data
     new_name = _renaming(contents, package, set(keep))
-    written = [_write(work / name, objects.renamed(data, new_name)) for name, data in contents.items()]
-    toolchain.archive(written, output)
-    return output
+    return objects.archive({name: objects.renamed(data, new_name) for name, data in contents.items()})
 
 
 def _renaming(contents: Mapping[str, bytes], package: str, keep: set[str]) -> Callable[[str], str | None]:
@@ -119,9 +91,8 @@ def _renaming(contents: Mapping[str, bytes], package: str, keep: set[str]) -> Ca
     return lambda name: f"{package}__hidden__{name}" if name in own else None
 
 
-def _write(path: Path, data: bytes) -> Path:
+def _written(path: Path, data: bytes) -> Path:
     try:
-        path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
     except OSError as error:
         raise StubgenError(problem("CS405", path=path, reason=error.strerror)) from None

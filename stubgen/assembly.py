@@ -64,8 +64,8 @@ def link_library(
         "python": linkage.for_python(library),
         "register": linkage.registration(library),
         "build": linkage.identification(library),
-        "metadata": metadata.metadata(library),
         "frameworks": linkage.for_frameworks(library),
+        **metadata.metadata(library),
     }
     objects = link.compile_objects(
         [replace(kernel, description=described[kernel.name]) for kernel in kernels],
@@ -118,7 +118,7 @@ def read_back(library: Library, linked: Linked, host: HostTarget, glibc: str | N
     Raises
     ------
     StubgenError
-        CS304 for each signature that is another one, CS407, CS408, CS410, CS411.
+        CS304 for each signature that is another one, CS407, CS408, CS410.
     """
     runtime = linked.objects.runtimes.library
     link.verify_library(
@@ -127,7 +127,7 @@ def read_back(library: Library, linked: Linked, host: HostTarget, glibc: str | N
         archs=[arch for kernel in library.kernels for arch in kernel.archs],
         needs=[runtime.name] if runtime else [],
     )
-    found = hostcode.read_host_code(linked.shared, linked.objects.own, host, glibc)
+    found = hostcode.read_host_code(linked.shared, host, glibc)
     if host.runs_here:
         _require_signatures(library, linked.shared, runtime)
     else:

@@ -27,6 +27,7 @@ from stubgen.discovery import imports
 from stubgen.discovery.modules import KernelModule, name_problems
 from stubgen.effects import Effects
 from stubgen.executors import Executor, Lazy
+from stubgen.host_ir import IR, IRFile
 from stubgen.inputs import BuildInputs
 from stubgen.link import KernelIR
 from stubgen.model import Place, build_name, tvm_ffi_symbol
@@ -42,24 +43,24 @@ class Built:
 
     compiled: Compiled
     """What the compiler reported, alike for all architectures."""
-    paths: Mapping[str, Path]
-    """The LLVM IR by architecture; that of a function without device code has none, and goes by ``""``."""
+    ir: Mapping[str, IR]
+    """By architecture; that of a function without device code has none, and goes by ``""``."""
     effects: Effects
     """What its declaration says now, whenever it was compiled."""
 
     @property
     def archs(self) -> tuple[str, ...]:
         """What it is built for."""
-        return tuple(filter(None, self.paths))
+        return tuple(filter(None, self.ir))
 
     def irs(self, package: str) -> Iterator[KernelIR]:
         """Yield what has to be linked."""
         name = self.compiled.name
-        for arch, path in self.paths.items():
+        for arch, ir in self.ir.items():
             if arch:
-                yield KernelIR(build_name(package, name, arch), path, has_device_code=True)
+                yield KernelIR(build_name(package, name, arch), ir, has_device_code=True)
             else:
-                yield KernelIR(name, path, has_device_code=False, alias=tvm_ffi_symbol(f"{package}__{name}"))
+                yield KernelIR(name, ir, has_device_code=False, alias=tvm_ffi_symbol(f"{package}__{name}"))
 
 
 def compile_modules(
@@ -135,7 +136,7 @@ class _Run:
         self._order: dict[str, list[str]] = {job.name: [] for job in self._jobs}
         self._first: dict[str, Compiled] = {}
         self._effects: dict[str, Effects] = {}
-        self._paths: dict[str, dict[str, Path]] = {}
+        self._ir: dict[str, dict[str, IR]] = {}
         self._empty: list[set[Problem]] = []
         self._too_new: dict[str, dict[LeftOut, None]] = {}
         self._declaring: set[Path] = set()
@@ -163,37 +164,36 @@ class _Run:
         if not self.can_compile:
             return
         self._progress.phase("Compiling" + _for(arch), len(todo))
-        for job, outcome in zip(todo, self._outcomes(todo, workers, reuse), strict=True):
+        for job, (outcome, ir) in zip(todo, self._outcomes(todo, workers, reuse), strict=True):
             self.problems += outcome.problems
             self.warnings += outcome.warnings
             if outcome.compiled is not None:
-                self._keep(job, arch, outcome.compiled)
+                self._keep(job, arch, outcome.compiled, ir)
             if self._division is not None:
                 self._division.note(job.declared.name, outcome.seconds or reuse.seconds(job) or 0.0)
 
-    def _outcomes(self, jobs: Sequence[CompileJob], workers: Lazy, reuse: Reuse) -> list[Outcome]:
-        """Give what each job made, now or an earlier time."""
-        outcomes: dict[str, Outcome] = {}
-        stale: list[CompileJob] = []
+    def _outcomes(self, jobs: Sequence[CompileJob], workers: Lazy, reuse: Reuse) -> list[tuple[Outcome, IR]]:
+        """Return what each job made, now or an earlier time."""
+        outcomes: dict[str, tuple[Outcome, IR]] = {}
         reuse.expect(jobs)
-        for job in jobs:  # one after the other: what is found is large
-            found = reuse.compiled(job)
-            if found is not None and found.is_current:
-                outcomes[job.ir_path] = found.outcome(job)
-            elif found is not None:
-                stale.append(job)
+        known = {job.ir_path: match for job in jobs if (match := reuse.compiled(job)) is not None}
+        for job in jobs:
+            if (match := known.get(job.ir_path)) is not None and match.is_current:
+                outcomes[job.ir_path] = match.outcome(job), match.ir
+        stale = [job for job in jobs if job.ir_path in known and job.ir_path not in outcomes]
         for job, facts in zip(stale, workers().facts(stale) if stale else (), strict=True):
-            found = reuse.compiled(job)
-            if facts is not None and found is not None:
-                outcomes[job.ir_path] = found.outcome(job, facts)
-                reuse.keep(job, outcomes[job.ir_path])
+            match = known[job.ir_path]
+            if facts is not None:
+                outcome = match.outcome(job, facts)
+                reuse.keep(job, outcome, match.ir)
+                outcomes[job.ir_path] = outcome, match.ir
         missing = [job for job in jobs if job.ir_path not in outcomes]
         outcomes |= self._compiled(missing, len(outcomes), workers, reuse)
         return [outcomes[job.ir_path] for job in jobs]
 
     def _compiled(
         self, jobs: Sequence[CompileJob], reused: int, workers: Lazy, reuse: Reuse
-    ) -> dict[str, Outcome]:
+    ) -> dict[str, tuple[Outcome, IR]]:
         """Compile what nothing is kept of; those that took longest the last time, or are new, first."""
         seconds = {job.declared.name: reuse.seconds(job) for job in jobs}
         self._progress.plan(reused, seconds, workers.count)
@@ -201,15 +201,16 @@ class _Run:
             return {}
         known = {name: took for name, took in seconds.items() if took is not None}
         ordered = sorted(jobs, key=lambda job: -known.get(job.declared.name, float("inf")))
-        outcomes: dict[str, Outcome] = {}
+        outcomes: dict[str, tuple[Outcome, IR]] = {}
 
         def done(job: CompileJob, outcome: Outcome) -> None:
-            outcomes[job.ir_path] = outcome
-            reuse.keep(job, outcome)  # at once: who interrupts the run does not lose it
+            ir = IRFile(Path(job.ir_path))
+            outcomes[job.ir_path] = outcome, ir
+            reuse.keep(job, outcome, ir)  # at once: who interrupts the run does not lose it
             self._progress.step(job.declared.name)
 
         workers().compile(ordered, lambda job: self._progress.begin(job.declared.name), done)
-        reuse.keep_seconds(jobs, [outcomes[job.ir_path].seconds for job in jobs])
+        reuse.keep_seconds(jobs, [outcomes[job.ir_path][0].seconds for job in jobs])
         return outcomes
 
     def nowhere(self) -> set[Problem]:
@@ -275,9 +276,7 @@ class _Run:
     def built(self) -> dict[str, list[Built]]:
         """Give what was compiled, by module."""
         return {
-            module: [
-                Built(self._first[n], self._paths[n], self._effects[n]) for n in found if n in self._first
-            ]
+            module: [Built(self._first[n], self._ir[n], self._effects[n]) for n in found if n in self._first]
             for module, found in self._order.items()
         }
 
@@ -294,17 +293,17 @@ class _Run:
                 if self._division is not None and not self._division.has(declared.name):
                     continue
                 # A function without device code is the same for all architectures.
-                if declared.name not in misnamed and "" not in self._paths.get(declared.name, {}):
+                if declared.name not in misnamed and "" not in self._ir.get(declared.name, {}):
                     path = self._scratch / f"{declared.name}-{arch or 'host'}.ll"
                     name = build_name(self._package, declared.name, arch or "")
                     module = msgspec.structs.replace(job, changes=expansion.changes)
                     yield CompileJob(module, declared, name, str(path))
 
-    def _keep(self, job: CompileJob, arch: str | None, compiled: Compiled) -> None:
+    def _keep(self, job: CompileJob, arch: str | None, compiled: Compiled, ir: IR) -> None:
         first = self._first.setdefault(compiled.name, compiled)
         self._effects.setdefault(compiled.name, job.declared.effects)
         self._first[compiled.name] = msgspec.structs.replace(first, author=_common(first, compiled))
-        paths = self._paths.setdefault(compiled.name, {})
+        builds = self._ir.setdefault(compiled.name, {})
         if not _alike(first, compiled):
             self.problems.append(
                 problem(
@@ -313,12 +312,12 @@ class _Run:
                     kernel=compiled.name,
                     family=compiled.variant.family if compiled.variant else None,
                     arch=arch,
-                    other=next(iter(paths)) or "the host",
+                    other=next(iter(builds)) or "the host",
                     found=compiled.abi,
                     expected=first.abi,
                 )
             )
-        paths[(arch or "") if compiled.has_device_code else ""] = Path(job.ir_path)
+        builds[(arch or "") if compiled.has_device_code else ""] = ir
 
 
 def _text(file: Path) -> str:

@@ -27,7 +27,6 @@ from stubgen.elf_format import HEADER, SECTION, Header
 T = TypeVar("T")
 
 _NOBITS = 8
-_EXECUTABLE = 4
 _SMALLEST_VERSION_ENTRY = 16
 _ELF_MAGIC = b"\x7fELF\x02\x01"
 _EM_CUDA = 190
@@ -190,22 +189,6 @@ def machine(path: Path) -> str:
     def look(data: mmap.mmap) -> str:
         found = str(ELFFile(cast("IO[bytes]", data))["e_machine"])
         return names.get(found, found)
-
-    return read(path, look)
-
-
-def code(path: Path) -> tuple[bytes, ...]:
-    """Give the machine code of a library or object, section by section.
-
-    Raises
-    ------
-    StubgenError
-        As for :func:`exported_symbols`.
-    """
-
-    def look(data: mmap.mmap) -> tuple[bytes, ...]:
-        sections = ELFFile(cast("IO[bytes]", data)).iter_sections()
-        return tuple(_content(data, s) for s in sections if s["sh_flags"] & _EXECUTABLE)
 
     return read(path, look)
 

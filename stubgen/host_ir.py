@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
+from stubgen.diagnostics import StubgenError, problem
 from stubgen.model import tvm_ffi_symbol
 from stubgen.symbols import EXPLAIN
 
@@ -28,6 +34,66 @@ failed:
   ret i32 %%explained
 }}
 """
+
+
+class IR(Protocol):
+    """LLVM IR as text, wherever it is kept."""
+
+    @property
+    def digest(self) -> str:
+        """Of the text."""
+        ...
+
+    def read(self) -> bytes:
+        """Return the text.
+
+        Raises
+        ------
+        StubgenError
+            CS405 or CS413 if it is not there any more.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class IRFile:
+    """LLVM IR in a file of this run."""
+
+    path: Path
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of the file's content."""
+        return hashlib.sha256(self.read()).hexdigest()
+
+    def read(self) -> bytes:
+        """Return the file's content."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise StubgenError(problem("CS405", path=self.path, reason=error.strerror)) from None
+
+
+def completed(ir: bytes, name: str, description: str | None, alias: str | None) -> bytes:
+    """Return IR with what is added to it.
+
+    Parameters
+    ----------
+    ir
+        LLVM IR as text.
+    name
+        What tvm-ffi knows the function by.
+    description, alias
+        As for :func:`with_explained_errors` and :func:`with_alias`, if at all.
+    """
+    if description is not None:
+        ir = with_explained_errors(ir, name, description)
+    return ir if alias is None else with_alias(ir, name, alias)
+
+
+def added(name: str, description: str | None, alias: str | None) -> bytes:
+    """Return all that :func:`completed` would add: what it makes of a function without a body."""
+    return completed(f"define i32 @{tvm_ffi_symbol(name)}()\n".encode(), name, description, alias)
 
 
 def with_alias(ir: bytes, name: str, alias: str) -> bytes:

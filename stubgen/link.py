@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from stubgen import elf, host_ir
+from stubgen import cache, elf, host_ir
 from stubgen.commands import ToolError
 from stubgen.diagnostics import StubgenError, problem, raise_if_any
+from stubgen.host_ir import IR
 from stubgen.runtimes import Runtimes, find_runtimes, find_tvm_ffi
-from stubgen.toolchain import HostTarget, Toolchain
+from stubgen.toolchain import HostTarget, Source, Toolchain
 
 # What the archives of the CUDA runtime use of glibc; before 2.34 these were libraries of their own.
 _GLIBC_PARTS = ("pthread", "dl", "rt")
@@ -55,7 +56,7 @@ class KernelIR:
     ----------
     name : str
         The kernel's public name; its symbol is ``__tvm_ffi_<name>``.
-    ir : Path
+    ir : IR
         LLVM IR of the host code, with the device code inside.
     has_device_code : bool
         Whether it launches anything on a GPU.
@@ -67,7 +68,7 @@ class KernelIR:
     """
 
     name: str
-    ir: Path
+    ir: IR
     has_device_code: bool = True
     alias: str | None = None
     description: str | None = None
@@ -79,13 +80,13 @@ class Objects:
 
     Attributes
     ----------
-    own : tuple of Path
-        The objects of the kernels, in their order, and those of the C beside them.
+    own : mapping of str to bytes
+        By file name, the objects of the kernels, in their order, and those of the C beside them.
     runtimes : Runtimes
         What these need.
     """
 
-    own: tuple[Path, ...]
+    own: Mapping[str, bytes]
     runtimes: Runtimes
 
 
@@ -143,7 +144,11 @@ def compile_objects(
         ],
         jobs or os.cpu_count() or 1,
     )
-    return Objects((*compiled[len(texts) :], *compiled[: len(texts)]), runtimes)
+    names = [f"{name}.o" for name in (*texts, *(_file_name(kernel) for kernel in kernels))]
+    own = dict(zip(names, compiled, strict=True))
+    for name in names[: len(texts)]:  # behind the kernels
+        own[name] = own.pop(name)
+    return Objects(own, runtimes)
 
 
 def link_objects(
@@ -265,7 +270,7 @@ def companion_source(definitions: str, *, static_runtime: bool) -> str:
 
 def compile_kernels(
     kernels: Sequence[KernelIR], toolchain: Toolchain, host: HostTarget, work: Path, jobs: int
-) -> list[Path]:
+) -> list[bytes]:
     """Compile kernels, in their order; :func:`compile_objects` does it with the C beside them.
 
     Raises
@@ -278,24 +283,19 @@ def compile_kernels(
 
 def _kernel_compilations(
     kernels: Sequence[KernelIR], toolchain: Toolchain, host: HostTarget, work: Path
-) -> list[Callable[[], Path]]:
+) -> list[Callable[[], bytes]]:
     """Return what compiles each kernel; the store hears of all of them first."""
-    irs = [_complete(kernel, work) for kernel in kernels]
+    irs = [_completed(kernel, work) for kernel in kernels]
     toolchain.expect(irs, host)
-    return [
-        partial(_compile_kernel, kernel, ir, toolchain, host, work)
-        for kernel, ir in zip(kernels, irs, strict=True)
-    ]
+    return [partial(toolchain.compile_ir, ir, host) for ir in irs]
 
 
-def _compile_kernel(kernel: KernelIR, ir: Path, toolchain: Toolchain, host: HostTarget, work: Path) -> Path:
+def _file_name(kernel: KernelIR) -> str:
     # The hyphen keeps a kernel called `companion` apart from the companion.
-    obj = work / f"kernel-{kernel.name}.o"
-    toolchain.compile_ir(ir, obj, host)
-    return obj
+    return f"kernel-{kernel.name}"
 
 
-def _at_once(compilations: Sequence[Callable[[], Path]], jobs: int) -> list[Path]:
+def _at_once(compilations: Sequence[Callable[[], bytes]], jobs: int) -> list[bytes]:
     """Run compilers, so many at once, and give their objects; what fails is reported together."""
     pool = ThreadPoolExecutor(jobs)
     try:
@@ -307,27 +307,19 @@ def _at_once(compilations: Sequence[Callable[[], Path]], jobs: int) -> list[Path
         found = dict.fromkeys(found for failure in failures for found in failure.problems)
         output = "\n".join(getattr(failure, "output", "") for failure in failures)
         raise ToolError(*found, output=output)
-    return [outcome for outcome in outcomes if isinstance(outcome, Path)]
+    return [outcome for outcome in outcomes if isinstance(outcome, bytes)]
 
 
-def _complete(kernel: KernelIR, work: Path) -> Path:
-    """Return the file with the kernel's IR, and in it what is to be added."""
-    if kernel.alias is None and kernel.description is None:
-        return kernel.ir
-    copy = work / f"kernel-{kernel.name}.ll"
-    try:
-        ir = kernel.ir.read_bytes()
-        if kernel.description is not None:
-            ir = host_ir.with_explained_errors(ir, kernel.name, kernel.description)
-        if kernel.alias is not None:
-            ir = host_ir.with_alias(ir, kernel.name, kernel.alias)
-        copy.write_bytes(ir)
-    except OSError as error:
-        raise StubgenError(problem("CS405", path=copy, reason=error.strerror)) from None
-    return copy
+def _completed(kernel: KernelIR, work: Path) -> Source:
+    """Return the kernel's IR with what is added to it; it is read only if it has to be compiled."""
+    additions = (kernel.name, kernel.description, kernel.alias)
+    digest = cache.key(kernel.ir.digest, host_ir.added(*additions))
+    return Source(
+        work / f"{_file_name(kernel)}.ll", digest, lambda: host_ir.completed(kernel.ir.read(), *additions)
+    )
 
 
-def _outcome(action: Callable[[], Path]) -> Path | StubgenError:
+def _outcome(action: Callable[[], bytes]) -> bytes | StubgenError:
     try:
         return action()
     except StubgenError as error:
@@ -336,21 +328,15 @@ def _outcome(action: Callable[[], Path]) -> Path | StubgenError:
 
 def compile_source(
     name: str, text: str, include: Path, toolchain: Toolchain, host: HostTarget, work: Path
-) -> Path:
-    """Compile a text as C, and give the object, which has the name that is given here.
+) -> bytes:
+    """Return the object that a text becomes as C, which goes by the name that is given here.
 
     Raises
     ------
     StubgenError
         CS401 to CS403 and CS405.
     """
-    source, obj = work / f"{name}.c", work / f"{name}.o"
-    try:
-        source.write_text(text, "utf-8")
-    except OSError as error:
-        raise StubgenError(problem("CS405", path=source, reason=error.strerror)) from None
-    toolchain.compile_c(source, obj, host, [include])
-    return obj
+    return toolchain.compile_c(Source.of(work / f"{name}.c", text.encode()), host, [include])
 
 
 def _wrong_exports(found: set[str], wanted: set[str]) -> Iterator[str]:

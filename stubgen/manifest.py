@@ -68,6 +68,20 @@ def read(file: Path) -> Manifest | None:
     return found if all(map(is_inside, found.files)) and not contradiction(found.library) else None
 
 
+class _Files(msgspec.Struct, frozen=True):
+    """The part of a manifest that all versions of the tool have alike."""
+
+    files: dict[str, str]
+
+
+def read_files(file: Path) -> dict[str, str] | None:
+    """Return the hash of every file that a run wrote, whichever version of the tool; ``None`` if none did."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Files).files
+    except (OSError, RecursionError, ValueError, msgspec.MsgspecError):
+        return None
+
+
 def is_inside(path: str) -> bool:
     """Tell whether a path, relative to the output folder, stays in it and is spelled in the only way."""
     pure = PurePosixPath(path)

@@ -467,8 +467,6 @@ class HostCode(_Data, frozen=True):
     """The oldest that it runs with; ``None`` if it uses none."""
     libstdcxx: GlibcVersion | None = None
     """The highest ``GLIBCXX`` version that it uses; ``None`` if it uses none."""
-    instruction_sets: tuple[str, ...] = ()
-    """What the kernels' own code uses beyond plain x86-64, such as ``SSE4_1``; not read on other machines."""
 
 
 def to_json(library: Library) -> bytes:

@@ -1,4 +1,4 @@
-"""Reads static archives, and gives symbols of object files other names.
+"""Reads and writes static archives, and gives symbols of object files other names.
 
 Only what the toolchain or an installed package wrote comes here: 64-bit little-endian ELF objects.
 """
@@ -6,7 +6,7 @@ Only what the toolchain or an installed package wrote comes here: 64-bit little-
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,6 +58,51 @@ def _member_name(name: str, long_names: bytes) -> str:
         return name.rstrip("/")
     start = int(name[1:])
     return long_names[start : long_names.index(b"\n", start)].decode().rstrip("/")
+
+
+def archive(members: Mapping[str, bytes]) -> bytes:
+    """Return a static archive of objects, with the index that linkers look symbols up in.
+
+    Names and contents are all that counts: members have no times and no owners.
+
+    Parameters
+    ----------
+    members
+        The objects by name, in their order.
+    """
+    starts, long_names = [], bytearray()
+    for name in members:
+        starts.append(len(long_names))
+        long_names += f"{name}/\n".encode()
+    defined = [(i, name) for i, data in enumerate(members.values()) for name in _offered(data)]
+    texts = b"".join(f"{name}\0".encode() for _, name in defined)
+    index_size = 4 + 4 * len(defined) + len(texts)
+    at = len(_ARCHIVE) + 2 * _MEMBER_HEADER + _even(index_size) + _even(len(long_names))
+    places = []
+    for data in members.values():
+        places.append(at)
+        at += _MEMBER_HEADER + _even(len(data))
+    numbers = struct.pack(f">I{len(defined)}I", len(defined), *(places[i] for i, _ in defined))
+    files = [("/", numbers + texts), ("//", bytes(long_names))]
+    files += [(f"/{start}", data) for start, data in zip(starts, members.values(), strict=True)]
+    return _ARCHIVE + b"".join(_member(name, data) for name, data in files)
+
+
+def _member(name: str, data: bytes) -> bytes:
+    header = f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n"
+    return header.encode() + data + b"\n" * (len(data) % 2)
+
+
+def _offered(data: bytes) -> Iterator[str]:
+    """Yield the names that an object defines for others."""
+    for table, names in _tables(data):
+        for _, (name, info, _, section, *_) in _entries(data, table):
+            if section != 0 and info >> 4 in _VISIBLE:
+                yield _text(data, names.offset + name)
+
+
+def _even(size: int) -> int:
+    return size + size % 2
 
 
 def symbols(data: bytes) -> list[Symbol]:

@@ -187,13 +187,13 @@ def _is_ours(output: Path, package: str, path: str) -> bool:
     data = _read(output / path) or b""
     if _MARK in data[:200] or path.endswith("/py.typed"):
         return True
-    known = manifest.read(output / package / manifest.NAME)
-    return known is not None and known.files.get(path) == hashlib.sha256(data).hexdigest()
+    known = manifest.read_files(output / package / manifest.NAME) or {}
+    return known.get(path) == hashlib.sha256(data).hexdigest()
 
 
 def _refuse_second_package(output: Path, package: str) -> None:
     for other in sorted(output.glob(f"*/{manifest.NAME}")):
-        if other.parent.name != package and manifest.read(other) is not None:
+        if other.parent.name != package and manifest.read_files(other) is not None:
             raise StubgenError(problem("CS503", output=output, other=other.parent.name))
 
 

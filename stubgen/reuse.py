@@ -7,6 +7,7 @@ only what the sources say about a kernel has to be read again.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ import msgspec
 from stubgen import cache, consistency, fingerprint
 from stubgen.cache import Cache
 from stubgen.compiler.jobs import Compiled, CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
-from stubgen.diagnostics import Problem
+from stubgen.diagnostics import Problem, StubgenError, problem
+from stubgen.host_ir import IR
 from stubgen.inputs import BuildInputs, ModuleInputs
 
 _Kind = TypeVar("_Kind")
@@ -37,15 +39,35 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
+class StoredIR:
+    """LLVM IR in an entry of the cache; seldom read, as objects are kept too."""
+
+    store: Cache
+    key: str
+    name: str
+    """Of the kernel."""
+    digest: str
+
+    def read(self) -> bytes:
+        """Return the IR."""
+        entry = _decoded(self.store.get(self.key), _Entry)
+        if entry is None or _digest(entry.ir) != self.digest:
+            raise StubgenError(problem("CS413", what=self.name))
+        return entry.ir
+
+
+@dataclass(frozen=True)
 class Found:
     """What the cache has for a job."""
 
-    entry: _Entry
+    compiled: Compiled
+    warnings: tuple[Problem, ...]
+    ir: StoredIR
     is_current: bool
     """Whether what the sources say about the kernel is still the same."""
 
     def outcome(self, job: CompileJob, facts: Facts | None = None) -> Outcome:
-        """Give the result of the job, and write its IR.
+        """Return the result of the job.
 
         Parameters
         ----------
@@ -54,8 +76,7 @@ class Found:
         facts
             What the sources say now; not needed if the entry is current.
         """
-        Path(job.ir_path).write_bytes(self.entry.ir)
-        compiled = self.entry.compiled
+        compiled = self.compiled
         if facts is not None:
             records = tuple(facts.records.get(record.name, record) for record in compiled.records)
             compiled = msgspec.structs.replace(
@@ -65,7 +86,7 @@ class Found:
                 source=facts.source,
                 records=records,
             )
-        warnings = (msgspec.structs.replace(w, place=job.declared.place) for w in self.entry.warnings)
+        warnings = (msgspec.structs.replace(w, place=job.declared.place) for w in self.warnings)
         return Outcome(compiled, warnings=tuple(warnings))
 
 
@@ -106,16 +127,17 @@ class Reuse:
 
     def compiled(self, job: CompileJob) -> Found | None:
         """Give what a job made the last time, if the compiler would make the same."""
-        entry = _decoded(self._store.get(self._key(job)), _Entry)
+        key = self._key(job)
+        entry = _decoded(self._store.get(key), _Entry)
         if entry is None or not _is_of(entry.compiled, job):
             return None
-        return Found(entry, is_current=entry.text == self._text(job))
+        ir = StoredIR(self._store, key, job.declared.name, _digest(entry.ir))
+        return Found(entry.compiled, entry.warnings, ir, is_current=entry.text == self._text(job))
 
-    def keep(self, job: CompileJob, outcome: Outcome) -> None:
+    def keep(self, job: CompileJob, outcome: Outcome, ir: IR) -> None:
         """Remember what a job made."""
         if outcome.compiled is not None and not outcome.problems:
-            ir = Path(job.ir_path).read_bytes()
-            entry = _Entry(self._text(job), outcome.compiled, lasting(outcome.warnings), ir)
+            entry = _Entry(self._text(job), outcome.compiled, lasting(outcome.warnings), ir.read())
             self._store.put(self._key(job), msgspec.msgpack.encode(entry))
 
     def seconds(self, job: CompileJob) -> float | None:
@@ -177,6 +199,10 @@ class Reuse:
             sources.packages,
             exact,
         )
+
+
+def _digest(ir: bytes) -> str:
+    return hashlib.sha256(ir).hexdigest()
 
 
 def lasting(warnings: Iterable[Problem]) -> tuple[Problem, ...]:

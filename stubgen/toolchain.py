@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -39,6 +39,7 @@ from stubgen.commands import (
 )
 from stubgen.diagnostics import problem
 from stubgen.model import Machine
+from stubgen.objects import archive
 
 CpuName: TypeAlias = Literal["x86-64-v2", "x86-64-v3", "native", "generic"]
 
@@ -97,6 +98,45 @@ class HostTarget:
         return self.machine if self.cpu == "generic" else self.cpu
 
 
+@dataclass(frozen=True)
+class Source:
+    """A file for a compiler, written only if the object that it would become is not at hand.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is written.
+    digest : str
+        Of the text.
+    text : callable
+        Return the text; the file may hold it already.
+    """
+
+    path: Path
+    digest: str
+    text: Callable[[], bytes]
+
+    @classmethod
+    def of(cls, path: Path, text: bytes | None = None) -> Source:
+        """Return what is in a file, or what is to be written into it."""
+        data = path.read_bytes() if text is None else text
+        return cls(path, hashlib.sha256(data).hexdigest(), lambda: data)
+
+    def write(self) -> None:
+        """Write the file.
+
+        Raises
+        ------
+        ToolError
+            CS405; and what keeps the text from being had.
+        """
+        data = self.text()
+        try:
+            self.path.write_bytes(data)
+        except OSError as error:
+            raise ToolError(problem("CS405", path=self.path, reason=error.strerror)) from None
+
+
 class Toolchain(ABC):
     """Makes objects out of LLVM IR and C, and a shared library out of objects."""
 
@@ -110,15 +150,13 @@ class Toolchain(ABC):
             CS401 if the toolchain is not installed; CS402 if it does not run.
         """
 
-    def compile_ir(self, ir: Path, obj: Path, host: HostTarget) -> None:
-        """Compile LLVM IR.
+    def compile_ir(self, ir: Source, host: HostTarget) -> bytes:
+        """Return the object that LLVM IR becomes.
 
         Parameters
         ----------
         ir
             A ``.ll`` file.
-        obj
-            The object file to write.
         host
             The machine to compile for.
 
@@ -126,25 +164,22 @@ class Toolchain(ABC):
         ------
         ToolError
             CS401 and CS402 as for :meth:`describe`; CS403 if the file does not compile; CS405 if
-            the object cannot be written; CS409 if the compiler is too old for the IR.
+            a file beside it cannot be written; CS409 if the compiler is too old for the IR.
         """
-        self._compile(self._ir_command(ir, obj, host), ir, obj, host)
+        return self._compile(self._ir_command(ir, host), ir, host)
 
-    def expect(self, irs: Sequence[Path], host: HostTarget) -> None:
+    def expect(self, irs: Sequence[Source], host: HostTarget) -> None:
         """Let the store know which objects will be asked for soon."""
         if not isinstance(self.store, NoCache):
-            obj = Path("object.o")
-            self.store.expect([self._object_key(self._ir_command(ir, obj, host), ir, obj) for ir in irs])
+            self.store.expect([self._object_key(self._ir_command(ir, host), ir) for ir in irs])
 
-    def compile_c(self, source: Path, obj: Path, host: HostTarget, include: Sequence[Path] = ()) -> None:
-        """Compile C.
+    def compile_c(self, source: Source, host: HostTarget, include: Sequence[Path] = ()) -> bytes:
+        """Return the object that C becomes.
 
         Parameters
         ----------
         source
             A ``.c`` file.
-        obj
-            The object file to write.
         host
             The machine to compile for.
         include
@@ -161,13 +196,12 @@ class Toolchain(ABC):
             for folder in include
             for flag in (f"-I{folder.absolute()}", f"-ffile-prefix-map={folder.absolute()}=include")
         ]
-        command: list[str | Path] = [*self._c_compiler(host), *_COMPILE_C, *folders]
-        command += [source.name, "-o", obj.absolute()]
-        self._compile(command, source, obj, host)
+        command = [*self._c_compiler(host), *_COMPILE_C, *folders, source.path.name]
+        return self._compile(command, source, host)
 
     def link(
         self,
-        objects: Sequence[Path],
+        objects: Mapping[str, bytes],
         archives: Sequence[Path],
         output: Path,
         *,
@@ -181,8 +215,10 @@ class Toolchain(ABC):
 
         Parameters
         ----------
-        objects, archives
-            What goes into it. The order matters to the bytes, and to nothing else.
+        objects
+            What goes into it, by name. The order matters to the bytes, and to nothing else.
+        archives
+            What these need.
         output
             The library to write.
         soname
@@ -205,42 +241,16 @@ class Toolchain(ABC):
             *self._linker(host),
             *_LINK,
             f"-Wl,-soname,{soname}",
-            *objects,
-            *archives,
-            *(f"-L{folder}" for folder in library_dirs),
-            *(f"-l{library}" for library in libraries),
             "-o",
             output,
         ]
-        with _version_script(exports) as script:
-            done = self._run_linker([*command, f"-Wl,--version-script={script}"])
+        needed = [*(f"-L{folder}" for folder in library_dirs), *(f"-l{library}" for library in libraries)]
+        with _linked_files(objects, exports) as (members, script):
+            whole: list[str | Path] = ["-Wl,--whole-archive", members, "-Wl,--no-whole-archive"]
+            command += [f"-Wl,--version-script={script}", *whole, *archives, *needed]
+            done = self._run_linker(command)
         if done.returncode:
             raise unwritable(done, output) or link_failed(done, output)
-
-    def archive(self, objects: Sequence[Path], output: Path) -> None:
-        """Put objects into a new static archive, with an index.
-
-        Parameters
-        ----------
-        objects
-            In the order that they get; their names must differ.
-        output
-            The archive to write.
-
-        Raises
-        ------
-        ToolError
-            CS401 if the archiver is not installed; CS402 if it fails; CS405 if the archive cannot be
-            written.
-        """
-        output.unlink(missing_ok=True)
-        # D: no times and no owners, which would differ from build to build.
-        command: list[str | Path] = [*self._archiver(), "rcsD", output, *objects]
-        done = run(command, tool=self._name, env=self._environment())
-        if done.returncode:
-            reason = f"its archiver: {first_error(done)}"
-            failed = ToolError(problem("CS402", tool=self._name, reason=reason), output=done.stderr)
-            raise unwritable(done, output) or failed
 
     _name: str
     """What users call it."""
@@ -258,9 +268,6 @@ class Toolchain(ABC):
     def _linker(self, host: HostTarget) -> list[str]: ...
 
     @abstractmethod
-    def _archiver(self) -> list[str]: ...
-
-    @abstractmethod
     def _describe_clang(self) -> str:
         """Let the clang that compiles IR say what it is."""
 
@@ -273,8 +280,8 @@ class Toolchain(ABC):
             raise ToolError(problem("CS402", tool="clang", reason=reason))
         return found[1]
 
-    def _ir_command(self, ir: Path, obj: Path, host: HostTarget) -> list[str | Path]:
-        return [*self._ir_compiler(host), *_COMPILE_IR, ir.name, "-o", obj.absolute()]
+    def _ir_command(self, ir: Source, host: HostTarget) -> list[str]:
+        return [*self._ir_compiler(host), *_COMPILE_IR, ir.path.name]
 
     def _environment(self) -> dict[str, str]:
         return environment()
@@ -282,44 +289,41 @@ class Toolchain(ABC):
     def _run_linker(self, command: list[str | Path]) -> subprocess.CompletedProcess[str]:
         return run(command, tool=self._name, env=self._environment())
 
-    def _compile(self, command: list[str | Path], source: Path, obj: Path, host: HostTarget) -> None:
+    def _compile(self, command: Sequence[str], source: Source, host: HostTarget) -> bytes:
         """Compile a file, or take the object from the store."""
         if isinstance(self.store, NoCache):
-            self._really_compile(command, source, obj, host)
-            return
-        key = self._object_key(command, source, obj)
-        data = self.store.get(key)
-        if data is None:
-            self._really_compile(command, source, obj, host)
-            self.store.put(key, obj.read_bytes())
-            return
-        try:
-            obj.write_bytes(data)
-        except OSError as error:
-            raise ToolError(problem("CS405", path=obj, reason=error.strerror)) from None
+            return self._really_compile(command, source, host)
+        key = self._object_key(command, source)
+        stored = self.store.get(key)
+        if stored is not None:
+            return stored
+        data = self._really_compile(command, source, host)
+        self.store.put(key, data)
+        return data
 
-    def _object_key(self, command: Sequence[str | Path], source: Path, obj: Path) -> str:
+    def _object_key(self, command: Sequence[str], source: Source) -> str:
         """Find an object by compiler, source and options; headers count by the version of tvm-ffi."""
-        places = (obj.absolute(), command[0])
-        options = [
-            str(part)
-            for part in command
-            if part not in places and not str(part).startswith(("-I", "-ffile-prefix-map="))
-        ]
-        headers = importlib.metadata.version("apache-tvm-ffi")
-        digest = hashlib.sha256(source.read_bytes()).hexdigest()
-        return cache.key("object", self._description, options, headers, digest)
+        options = [part for part in command[1:] if not part.startswith(("-I", "-ffile-prefix-map="))]
+        return cache.key("object", self._description, options, self._headers, source.digest)
+
+    @functools.cached_property
+    def _headers(self) -> str:
+        return importlib.metadata.version("apache-tvm-ffi")
 
     @functools.cached_property
     def _description(self) -> str:
         return self.describe()
 
-    def _really_compile(self, command: list[str | Path], source: Path, obj: Path, host: HostTarget) -> None:
+    def _really_compile(self, command: Sequence[str], source: Source, host: HostTarget) -> bytes:
+        source.write()
+        obj = source.path.with_suffix(".o")
         # Run beside the source and name it without its folder: then no path can get into the
         # object.
-        done = run(command, tool=self._name, env=self._environment(), cwd=source.parent.absolute())
+        folder = source.path.parent.absolute()
+        done = run([*command, "-o", obj.absolute()], tool=self._name, env=self._environment(), cwd=folder)
         if done.returncode:
-            raise unwritable(done, obj) or self._compile_failed(done, source, host)
+            raise unwritable(done, obj) or self._compile_failed(done, source.path, host)
+        return obj.read_bytes()
 
     def _compile_failed(
         self, done: subprocess.CompletedProcess[str], source: Path, host: HostTarget
@@ -347,9 +351,6 @@ class ZigToolchain(Toolchain):
 
     _c_compiler = _ir_compiler
     _linker = _ir_compiler
-
-    def _archiver(self) -> list[str]:
-        return [str(self._zig), "ar"]
 
     def _environment(self) -> dict[str, str]:
         cache = str(self._cache)
@@ -409,9 +410,6 @@ class SystemToolchain(Toolchain):
 
     _linker = _c_compiler
 
-    def _archiver(self) -> list[str]:
-        return ["ar"]
-
     @functools.cached_property
     def _cc(self) -> list[str]:
         command = shlex.split(os.environ.get("CC", "")) or ["cc"]
@@ -441,20 +439,24 @@ def toolchain(name: Literal["zig", "system"]) -> Toolchain:
 
 
 @contextlib.contextmanager
-def _version_script(exports: Sequence[str]) -> Generator[Path]:
-    """Write the linker's list of the symbols to show, for as long as it needs it."""
+def _linked_files(objects: Mapping[str, bytes], exports: Sequence[str]) -> Generator[tuple[Path, Path]]:
+    """Write an archive of objects and the linker's list of the symbols to show, for as long as it needs them.
+
+    One file instead of a thousand: making a file costs more than linking what is in it.
+    """
     shown = "".join(f"  {symbol};\n" for symbol in sorted(exports))
     # The grammar has no empty `global:`.
     text = f"{{\n{'global:' if shown else ''}\n{shown}local: *;\n}};\n"
     try:
         scratch = tempfile.TemporaryDirectory(prefix="cute-stubgen-")
-        script = Path(scratch.name, "exports.map")
+        members, script = Path(scratch.name, "objects.a"), Path(scratch.name, "exports.map")
+        members.write_bytes(archive(objects))
         script.write_text(text, encoding="utf-8")
     except OSError as error:
         path, reason = tempfile.gettempdir(), error.strerror
         raise ToolError(problem("CS405", path=path, reason=reason)) from None
     with scratch:
-        yield script
+        yield members, script
 
 
 def _is_clang(command: Sequence[str]) -> bool:

@@ -107,16 +107,15 @@ Tensors and pointers are different arguments: a tensor brings its sizes along, a
         "The machine's own compiler builds for the machine's own glibc, so that a floor below it can not "
         "always be kept.",
     ),
-    "CS411": Entry(
-        "the host code of {what} is for {host}, but uses {found}",
-        "this is a defect of cute-stubgen or of the toolchain; please report it",
-        "What was compiled is read back instruction by instruction: on a CPU without them the first call "
-        "would end the process.",
-    ),
     "CS412": Entry(
         "the wheel of {what} for {machine} cannot be had: {reason}",
         "check the network and pip's index; once fetched, it is kept",
         "Libraries for another machine are linked with that machine's runtimes, which come out of its "
         "wheels on PyPI, in the versions that are installed here.",
+    ),
+    "CS413": Entry(
+        "what was compiled of {what} is not in the cache any more",
+        "run again; if it was not emptied meanwhile, look at the cache's disk",
+        "It was there when the run began. Someone has emptied the cache since, or its disk fails.",
     ),
 }

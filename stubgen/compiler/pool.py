@@ -21,6 +21,7 @@ from stubgen.model import Place
 from stubgen.scratch import keep_sockets_in_scratch
 from stubgen.supported import DSL
 
+_SERVER = "stubgen.compiler.server"
 _WORKER = "stubgen.compiler.worker"
 
 
@@ -147,7 +148,7 @@ def _only(processes: Processes, task: Task, what: str) -> Any:
 @contextmanager
 def _forked(count: int, settings: Settings | None) -> Generator[Processes, None, None]:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([_WORKER])
+    context.set_forkserver_preload([_SERVER])
     _forget_dsl_settings()
     keep_sockets_in_scratch()
     with _ignoring_interrupts():
@@ -209,7 +210,8 @@ def _call(name: str, *arguments: Any) -> Any:
 
 def _stated_signatures(library: str, names: dict[str, int], runtime: str | None) -> dict[str, str]:
     os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
-    sys.modules["torch"] = None  # type: ignore[assignment]  # tvm-ffi would import it, for a second or more
+    for name in ("torch", "ml_dtypes"):  # tvm-ffi would import them, for a second or more
+        sys.modules[name] = None  # type: ignore[assignment]
     readback: Any = importlib.import_module("stubgen.compiler.readback")
     if runtime:
         ctypes.CDLL(runtime)

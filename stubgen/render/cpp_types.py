@@ -101,13 +101,14 @@ _INTEGERS = frozenset(
 )
 
 
-def string(text: str) -> str:
-    """Give a string literal of C or C++; everything but plain ASCII as octal bytes."""
-    inner = "".join(
-        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
-        for byte in text.encode()
-    )
-    return f'"{inner}"'
+_IN_LITERALS = {byte: f"\\{byte:03o}" for byte in range(256) if not 32 <= byte < 127 or chr(byte) in '"\\?'}
+"""Everything but plain ASCII as octal: three digits always, so that what follows does not belong to it."""
+
+
+def string(text: str | bytes) -> str:
+    """Return a string literal of C or C++."""
+    data = text.encode() if isinstance(text, str) else text
+    return f'"{data.decode("latin-1").translate(_IN_LITERALS)}"'
 
 
 def member_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:

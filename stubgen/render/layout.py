@@ -76,6 +76,8 @@ def _broken(text: str, width: int) -> list[str]:
 
 def wrapped(text: str, *, width: int, hanging: int = 0) -> list[str]:
     """Break a paragraph into lines, all but the first indented by ``hanging`` columns."""
+    if len(text) <= width and text.isprintable() and text == text.rstrip():  # nothing to break
+        return [text]
     return textwrap.wrap(
         text,
         width,

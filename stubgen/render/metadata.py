@@ -36,7 +36,7 @@ from stubgen.render.description import describe_function
 from stubgen.render.templates import fill
 from stubgen.section import to_section
 
-_BYTES_A_LINE = 32
+_BYTES_A_LINE = 64
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,23 @@ class _Text:
     size: int
 
 
-def metadata(library: Library) -> str:
-    """Give the C of a library's metadata."""
+def metadata(library: Library) -> dict[str, str]:
+    """Return the C of a library's metadata, by what it is about.
+
+    Each module's texts are apart, and the model is, so that a change in one leaves the objects of the others.
+    """
+    of_modules = {
+        f"metadata-{module.name}": fill("metadata.c.j2", texts=list(_texts(module, library)))
+        for module in library.modules
+    }
+    return {**of_modules, "model": _model(library)}
+
+
+def _model(library: Library) -> str:
+    # Literals, because compilers take ten times as long over an array's numbers.
     section = to_section(library)
-    lines = [section[i : i + _BYTES_A_LINE] for i in range(0, len(section), _BYTES_A_LINE)]
-    return fill(
-        "metadata.c.j2",
-        texts=[text for module in library.modules for text in _texts(module, library)],
-        section=[", ".join(map(str, line)) for line in lines],
-    )
+    lines = (section[i : i + _BYTES_A_LINE] for i in range(0, len(section), _BYTES_A_LINE))
+    return fill("model.c.j2", size=len(section), lines=list(map(string, lines)))
 
 
 def exports(library: Library) -> tuple[str, ...]:
@@ -73,7 +81,8 @@ def _texts(module: Module, library: Library) -> Iterator[_Text]:
 
 
 def _text(symbol: str, text: str) -> _Text:
-    return _Text(symbol, string(text), len(text.encode()))
+    data = text.encode()
+    return _Text(symbol, string(data), len(data))
 
 
 def _metadata(function: Kernel | Family, module: Module, library: Library) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import elf
+from stubgen import elf, objects
 from tests.conftest import run_stubgen
+from tests.instructions import X86_64_V2, instruction_sets
 
 KERNELS = '''
 """Scaling."""
@@ -90,6 +91,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def library(project: Path) -> Path:
     return project / "generated" / "scaled" / "lib" / "libscaled.so"
+
+
+def test_host_code_runs_on_any_cpu_of_the_second_level(library: Path) -> None:
+    """Of what was compiled here: the runtimes beside it choose by the CPU."""
+    members = dict(objects.archive_members(library.with_suffix(".a").read_bytes()))
+    kernels = {name: data for name, data in members.items() if name.startswith("kernel-")}
+    assert len(kernels) == 10
+    used = frozenset[str]().union(*map(instruction_sets, kernels.values()))
+    assert "SSE2" in used
+    assert used <= X86_64_V2
 
 
 def test_every_build_is_in_the_binary(library: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from stubgen import objects
 from stubgen.archive import make_archive
-from stubgen.toolchain import HostTarget, SystemToolchain, Toolchain, ZigToolchain
+from stubgen.toolchain import HostTarget, Source, SystemToolchain, Toolchain, ZigToolchain
 
 # A linker keeps one group of each name, so groups need names of their own, too. The CUDA runtime has such.
 SHARED = r"""
@@ -37,11 +37,9 @@ int main(void) {
 """
 
 
-def compiled(name: str, text: str, folder: Path, toolchain: Toolchain) -> Path:
-    source, obj = folder / f"{name}.c", folder / f"{name}.o"
-    source.write_text(text)
-    toolchain.compile_c(source, obj, HostTarget())
-    return obj
+def compiled(name: str, text: str, folder: Path, toolchain: Toolchain) -> dict[str, bytes]:
+    source = Source.of(folder / f"{name}.c", text.encode())
+    return {f"{name}.o": toolchain.compile_c(source, HostTarget())}
 
 
 def archived(package: str, value: int, folder: Path, toolchain: Toolchain) -> Path:
@@ -52,16 +50,13 @@ def archived(package: str, value: int, folder: Path, toolchain: Toolchain) -> Pa
     shared = compiled(
         "a-name-that-is-longer-than-fits", SHARED.replace("VALUE", str(value)), folder, toolchain
     )
-    toolchain.archive([shared], runtime)
-    return make_archive(
-        [compiled("entry", entry, folder, toolchain)],
-        [runtime],
-        folder / f"lib{package}.a",
-        package=package,
-        keep=[f"{package}_entry"],
-        toolchain=toolchain,
-        work=folder / "renamed",
+    runtime.write_bytes(objects.archive(shared))
+    data = make_archive(
+        compiled("entry", entry, folder, toolchain), [runtime], package=package, keep=[f"{package}_entry"]
     )
+    archive = folder / f"lib{package}.a"
+    archive.write_bytes(data)
+    return archive
 
 
 def members(archive: Path) -> dict[str, list[objects.Symbol]]:
@@ -107,6 +102,23 @@ def test_what_is_renamed_is_not_shown_by_a_library_made_of_it(tmp_path: Path, to
 def test_archive_has_the_same_bytes_in_any_folder(tmp_path: Path, toolchain: Toolchain) -> None:
     one, other = (archived("first", 1, tmp_path / folder, toolchain) for folder in ("one", "other"))
     assert one.read_bytes() == other.read_bytes()
+
+
+def test_programs_get_only_the_objects_that_they_use(tmp_path: Path, toolchain: Toolchain) -> None:
+    """Which the linker looks up in the archive's index; binutils reads the same in it."""
+    made = {
+        **compiled("used", "int used(void) { return 7; }", tmp_path, toolchain),
+        **compiled("needed_by_nobody_of_all", "int unused(void) { return 1; }", tmp_path, toolchain),
+    }
+    archive, program = tmp_path / "libtwo.a", tmp_path / "program"
+    archive.write_bytes(objects.archive(made))
+    (tmp_path / "main.c").write_text("int used(void);\nint main(void) { return used() - 7; }\n")
+    subprocess.run(["cc", tmp_path / "main.c", archive, "-o", program], check=True)
+    assert subprocess.run([program]).returncode == 0
+    assert b"unused" not in program.read_bytes()
+    index = subprocess.run(["nm", "--print-armap", archive], capture_output=True, text=True).stdout
+    assert {"used in used.o", "unused in needed_by_nobody_of_all.o"} <= set(index.splitlines())
+    assert dict(objects.archive_members(archive.read_bytes())) == made
 
 
 def test_what_is_no_archive_is_refused() -> None:

@@ -27,6 +27,7 @@ from stubgen.compiler.jobs import (
 from stubgen.diagnostics import Problem, StubgenError
 from stubgen.discovery.modules import KernelModule
 from stubgen.effects import Effects
+from stubgen.host_ir import IRFile
 from stubgen.inputs import BuildInputs
 from stubgen.link import KernelIR
 from stubgen.model import Default, NoneSlot, Place, Record, ScalarSlot, Variant
@@ -168,7 +169,7 @@ def run(
 
 
 def shown(built: dict[str, list[Built]]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-    return {module: [(b.compiled.name, tuple(b.paths)) for b in found] for module, found in built.items()}
+    return {module: [(b.compiled.name, tuple(b.ir)) for b in found] for module, found in built.items()}
 
 
 def refused(project: Path, answers: Answers, archs: Sequence[str | None] = ("sm_80", "sm_90a")) -> list[str]:
@@ -214,11 +215,13 @@ def test_device_code_is_built_for_every_architecture_and_the_rest_once(project: 
     scratch = project / "scratch"
     assert (gpu.archs, host.archs) == (("sm_80", "sm_90a"), ())
     assert list(gpu.irs("ops")) == [
-        KernelIR("ops__gpu__sm_80", scratch / "gpu-sm_80.ll", has_device_code=True),
-        KernelIR("ops__gpu__sm_90a", scratch / "gpu-sm_90a.ll", has_device_code=True),
+        KernelIR("ops__gpu__sm_80", IRFile(scratch / "gpu-sm_80.ll"), has_device_code=True),
+        KernelIR("ops__gpu__sm_90a", IRFile(scratch / "gpu-sm_90a.ll"), has_device_code=True),
     ]
     assert list(host.irs("ops")) == [
-        KernelIR("host", scratch / "host-sm_80.ll", has_device_code=False, alias="__tvm_ffi_ops__host")
+        KernelIR(
+            "host", IRFile(scratch / "host-sm_80.ll"), has_device_code=False, alias="__tvm_ffi_ops__host"
+        )
     ]
 
 
@@ -533,8 +536,8 @@ def test_what_was_compiled_before_is_not_compiled_again(project: Path) -> None:
     assert again.started == []
     assert watcher.told[2:] == [("plan", 3, {}, 3)]
     assert shown(built)["k"] == [(name, ("sm_80",)) for name in ("brief", "longest_name", "medium")]
-    [path] = built["k"][0].paths.values()
-    assert path.read_text() == "IR of ops__brief__sm_80"
+    [ir] = built["k"][0].ir.values()
+    assert ir.read() == b"IR of ops__brief__sm_80"
 
     (project / "kernels" / "k.py").write_text("import stubgen as sg\n\nsg.export(print, 1)\n")
     edited, watcher = Answers({"sm_80": {"k": [*three, declared("added", 3, 6)]}}), Watcher()
@@ -546,6 +549,10 @@ def test_what_was_compiled_before_is_not_compiled_again(project: Path) -> None:
         {"brief": 5.0, "longest_name": 12.0, "medium": 6.0, "added": None},
         3,
     )
+
+    store.prune(limit=0)
+    with pytest.raises(StubgenError, match="CS413: what was compiled of brief is not in the cache any more"):
+        ir.read()
 
 
 def test_where_only_comments_changed_facts_are_read_and_nothing_is_compiled(project: Path) -> None:

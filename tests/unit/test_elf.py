@@ -12,8 +12,9 @@ import pytest
 
 from stubgen import elf
 from stubgen.diagnostics import StubgenError
+from stubgen.host_ir import IRFile
 from stubgen.link import KernelIR, link_library
-from stubgen.toolchain import HostTarget, ZigToolchain
+from stubgen.toolchain import HostTarget, Source, ZigToolchain
 from tests.unit import ir_samples
 
 ARCHS = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_100f", "sm_103a", "sm_120a", "sm_121a")
@@ -26,7 +27,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("objects")
     exported = ir_samples.export_with_dsl(folder, *ARCHS)
     for ir in exported.values():
-        ZigToolchain().compile_ir(ir, ir.with_suffix(".o"), HostTarget())
+        ir.with_suffix(".o").write_bytes(ZigToolchain().compile_ir(Source.of(ir), HostTarget()))
     return {name: ir.with_suffix(".o") for name, ir in exported.items()}
 
 
@@ -35,7 +36,7 @@ def library(objects: dict[str, Path]) -> Path:
     folder = objects["cpu"].parent
     names = ("cpu", "sm_90a", "sm_100f")
     return link_library(
-        [KernelIR(name, folder / f"{name}.ll", name != "cpu") for name in names],
+        [KernelIR(name, IRFile(folder / f"{name}.ll"), name != "cpu") for name in names],
         folder / "libkernels.so",
         exports=[f"__tvm_ffi_{name}" for name in names],
         toolchain=ZigToolchain(),
@@ -47,7 +48,7 @@ def library(objects: dict[str, Path]) -> Path:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small")
     return link_library(
-        [KernelIR("f", ir_samples.write(folder, "f", ir_samples.FUNCTION), False)],
+        [KernelIR("f", IRFile(ir_samples.write(folder, "f", ir_samples.FUNCTION)), False)],
         folder / "libsmall.so",
         exports=["__tvm_ffi_f"],
         toolchain=ZigToolchain(),

@@ -10,8 +10,9 @@ import pytest
 
 from stubgen import elf, runtimes
 from stubgen.diagnostics import StubgenError
+from stubgen.host_ir import IRFile
 from stubgen.link import KernelIR, companion_source, link_library, verify_library
-from stubgen.toolchain import HostTarget, ZigToolchain
+from stubgen.toolchain import HostTarget, Source, ZigToolchain
 from tests.unit import ir_samples
 
 HOST = HostTarget()
@@ -27,7 +28,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def link(work: Path, kernels: dict[str, Path], *, gpu: bool = False, definitions: str = "") -> Path:
     work.mkdir(parents=True, exist_ok=True)
     return link_library(
-        [KernelIR(name, ir, gpu and name != "cpu") for name, ir in kernels.items()],
+        [KernelIR(name, IRFile(ir), gpu and name != "cpu") for name, ir in kernels.items()],
         work / "libkernels.so",
         exports=[f"__tvm_ffi_{name}" for name in kernels],
         definitions=definitions,
@@ -256,9 +257,8 @@ class TestVerification:
         other = ir_samples.write(tmp_path, "g", caller)
         library = link(tmp_path, {"f": ir})
         library.rename(tmp_path / "libother.so")
-        tools.compile_ir(other, tmp_path / "g.o", HOST)
         tools.link(
-            [tmp_path / "g.o"],
+            {"g.o": tools.compile_ir(Source.of(other), HOST)},
             [],
             tmp_path / "libg.so",
             soname="libg.so",

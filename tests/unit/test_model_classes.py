@@ -91,7 +91,7 @@ LIBRARY = Library("p", (), Versions("1", "2", "3", "4"), {})
         ),
         (
             model.HostCode("x86_64", ()),
-            {"glibc": None, "libstdcxx": None, "instruction_sets": ()},
+            {"glibc": None, "libstdcxx": None},
         ),
         (Effects(), {"mutates": (), "returns": (), "backward": None}),
     ],

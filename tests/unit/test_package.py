@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import subprocess
@@ -164,6 +165,21 @@ def test_a_generated_file_that_somebody_edited_is_still_ours(output: Path) -> No
     (output / "p" / "stale.py").write_text(MARK + "edited\n")
     package.commit(output, "p", NEW)
     assert not (output / "p" / "stale.py").exists()
+
+
+def test_files_that_another_version_of_the_tool_wrote_are_still_ours(tmp_path: Path) -> None:
+    bill = {**OLD, "p/sbom.cdx.json": b"{}"}
+    text = manifest.encode(package_of_one_function("p"), bill)
+    older = {**json.loads(text), "field_of_another_version": 1}
+    older["library"]["of_another_version"] = older["library"].pop("package")
+    output = tmp_path / "generated"
+    package.commit(output, "p", {**bill, f"p/{manifest.NAME}": json.dumps(older).encode()})
+    assert manifest.read(output / "p" / manifest.NAME) is None
+    assert package.commit(output, "p", NEW).removed.count("p/sbom.cdx.json") == 1
+    (output / "q").mkdir()
+    (output / "p" / manifest.NAME).write_bytes(json.dumps(older).encode())
+    with pytest.raises(StubgenError, match="CS503"):
+        package.require_free(output, "q")
 
 
 @pytest.mark.parametrize("path", ["p/added.py", "pyproject.toml"])

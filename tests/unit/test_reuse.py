@@ -17,6 +17,7 @@ from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Out
 from stubgen.devices import builtin_profile
 from stubgen.discovery.imports import import_name
 from stubgen.discovery.modules import kernel_modules
+from stubgen.host_ir import IRFile
 from stubgen.inputs import BuildInputs
 from stubgen.model import Place
 from stubgen.reuse import Found, Reuse
@@ -65,7 +66,7 @@ class Project:
         self.package = "ops"
         compiled = Compiled("scale", self.declared.place, (), (), "scale()", has_device_code=True)
         Path(self.job().ir_path).write_text("the IR")
-        self.reuse().keep(self.job(), Outcome(compiled))
+        self.reuse().keep(self.job(), Outcome(compiled), IRFile(Path(self.job().ir_path)))
         found = self.found()
         assert found is not None
         assert found.is_current
@@ -196,7 +197,7 @@ def test_line_information_depends_on_lines(project: Project) -> None:
     replace("declared", options="--generate-line-info")(project)
     assert project.found() is None
     compiled = Compiled("scale", project.declared.place, (), (), "scale()", has_device_code=True)
-    project.reuse().keep(project.job(), Outcome(compiled))
+    project.reuse().keep(project.job(), Outcome(compiled), IRFile(Path(project.job().ir_path)))
     assert project.found() is not None
     project.edit("kernels/k.py", "\n\n@cute.jit", "\n\n\n@cute.jit")
     assert project.found() is None
@@ -215,7 +216,7 @@ def test_an_editable_package_counts_by_its_content(project: Project) -> None:
     _install(site, "helper_package", "1.0", editable=True)
     _look_again()
     compiled = Compiled("scale", project.declared.place, (), (), "scale()", has_device_code=True)
-    project.reuse().keep(project.job(), Outcome(compiled))
+    project.reuse().keep(project.job(), Outcome(compiled), IRFile(Path(project.job().ir_path)))
     assert project.found() is not None
     (site / "helper_package" / "__init__.py").write_text("ANSWER = 43\n")
     _look_again()

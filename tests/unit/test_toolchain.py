@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import errno
 import importlib.util
 import os
@@ -15,7 +16,7 @@ import pytest
 
 from stubgen import commands, elf
 from stubgen.commands import ToolError
-from stubgen.toolchain import HostTarget, SystemToolchain, Toolchain, ZigToolchain, toolchain
+from stubgen.toolchain import HostTarget, Source, SystemToolchain, Toolchain, ZigToolchain, toolchain
 from tests.unit import ir_samples
 
 HOST = HostTarget()
@@ -67,11 +68,12 @@ def build(tools: Toolchain, folder: Path, exports: tuple[str, ...] = ("f", "g"))
     include = folder / "include"
     include.mkdir(exist_ok=True)
     (include / "where.h").write_text("static const char* const WHERE = __FILE__;\n")
-    tools.compile_ir(ir, folder / "f.o", HOST)
-    tools.compile_c(source, folder / "g.o", HOST, [include])
+    objects = {
+        "f.o": tools.compile_ir(Source.of(ir), HOST),
+        "g.o": tools.compile_c(Source.of(source), HOST, [include]),
+    }
     output = folder / "libfg.so"
     symbols = ["__tvm_ffi_f" if name == "f" else name for name in exports]
-    objects = [folder / "f.o", folder / "g.o"]
     tools.link(objects, [], output, soname="libfg.so", exports=symbols, host=HOST)
     return output
 
@@ -118,8 +120,7 @@ class TestZig:
     @pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "native"])
     def test_compiles_for_each_cpu(self, tmp_path: Path, cpu: str) -> None:
         ir = ir_samples.write(tmp_path, "f", ir_samples.FUNCTION)
-        ZigToolchain().compile_ir(ir, tmp_path / "f.o", HostTarget(cpu))  # type: ignore[arg-type]
-        assert (tmp_path / "f.o").stat().st_size
+        assert ZigToolchain().compile_ir(Source.of(ir), HostTarget(cpu))  # type: ignore[arg-type]
 
     def test_says_nothing_about_the_triple_of_the_ir(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -129,10 +130,10 @@ class TestZig:
 
     def test_links_what_needs_the_compiler_run_time(self, tmp_path: Path) -> None:
         ir = ir_samples.write(tmp_path, "half", ir_samples.HALF_CONVERTER)
-        tools, obj, library = ZigToolchain(), tmp_path / "half.o", tmp_path / "libhalf.so"
-        tools.compile_ir(ir, obj, HOST)
+        tools, library = ZigToolchain(), tmp_path / "libhalf.so"
+        objects = {"half.o": tools.compile_ir(Source.of(ir), HOST)}
         symbols = ["__tvm_ffi_half"]
-        tools.link([obj], [], library, soname="libhalf.so", exports=symbols, host=HOST)
+        tools.link(objects, [], library, soname="libhalf.so", exports=symbols, host=HOST)
         assert elf.exported_symbols(library) == ("__tvm_ffi_half",)
         assert elf.needed(library) == ()
 
@@ -206,7 +207,7 @@ class TestZig:
         script = 'case "$*" in *--version) echo clang version 21.1.0;; *) echo "x: error: y"; exit 1;; esac'
         monkeypatch.setattr(tools, "_zig", install(tmp_path, "zig", script), raising=False)
         ir = ir_samples.write(tmp_path, "f", ir_samples.FUNCTION)
-        error = error_of(tools.compile_ir, ir, tmp_path / "f.o", HOST)
+        error = error_of(tools.compile_ir, Source.of(ir), HOST)
         assert codes(error) == ["CS409"]
         assert "clang 21.1.0 is too old" in str(error)
 
@@ -214,7 +215,7 @@ class TestZig:
 class TestCompileFailure:
     def test_quotes_the_first_error_and_keeps_the_rest(self, tmp_path: Path) -> None:
         ir = ir_samples.write(tmp_path, "junk", "this is no IR")
-        error = error_of(ZigToolchain().compile_ir, ir, tmp_path / "junk.o", HOST)
+        error = error_of(ZigToolchain().compile_ir, Source.of(ir), HOST)
         assert codes(error) == ["CS403"]
         assert "junk.ll" in str(error)
         assert "expected top-level entity" in str(error)
@@ -224,14 +225,15 @@ class TestCompileFailure:
     def test_names_the_c_file(self, tmp_path: Path) -> None:
         source = tmp_path / "dispatch.c"
         source.write_text("int f(void) { return unheard_of; }\n")
-        error = error_of(ZigToolchain().compile_c, source, tmp_path / "dispatch.o", HOST)
+        error = error_of(ZigToolchain().compile_c, Source.of(source), HOST)
         assert codes(error) == ["CS403"]
         assert "dispatch.c" in str(error)
         assert "unheard_of" in str(error)
 
     def test_output_in_a_missing_folder_is_a_matter_of_writing(self, tmp_path: Path) -> None:
         ir = ir_samples.write(tmp_path, "f", ir_samples.FUNCTION)
-        error = error_of(ZigToolchain().compile_ir, ir, tmp_path / "missing" / "f.o", HOST)
+        missing = dataclasses.replace(Source.of(ir), path=tmp_path / "missing" / "f.ll")
+        error = error_of(ZigToolchain().compile_ir, missing, HOST)
         assert codes(error) == ["CS405"]
 
     def test_disk_that_is_full_is_recognised_without_a_word_from_the_tool(
@@ -261,7 +263,7 @@ class TestCompileFailure:
         assert "No space left on device" in str(error)
 
 
-def link_failure(tools: Toolchain, folder: Path, *objects: Path, exports: str = "f") -> ToolError:
+def link_failure(tools: Toolchain, folder: Path, objects: dict[str, bytes], exports: str = "f") -> ToolError:
     return error_of(
         tools.link,
         objects,
@@ -282,28 +284,26 @@ def linker(request: pytest.FixtureRequest) -> Toolchain:
 
 class TestLinkFailure:
     def test_names_each_undefined_symbol(self, tmp_path: Path, linker: Toolchain) -> None:
-        objects = []
+        objects = {}
         for name in ("one", "two"):
             text = ir_samples.CALLER.format(name=name, callee=f"missing_{name}")
             ir = ir_samples.write(tmp_path, name, text)
-            objects.append(tmp_path / f"{name}.o")
-            ZigToolchain().compile_ir(ir, objects[-1], HOST)
-        error = link_failure(linker, tmp_path, *objects, exports="one")
+            objects[f"{name}.o"] = ZigToolchain().compile_ir(Source.of(ir), HOST)
+        error = link_failure(linker, tmp_path, objects, exports="one")
         assert codes(error) == ["CS404"] * len(error.problems)
         assert "nothing defines missing_one" in str(error)
 
     def test_names_a_symbol_that_is_defined_twice(self, tmp_path: Path, linker: Toolchain) -> None:
         ir = ir_samples.write(tmp_path, "f", ir_samples.FUNCTION)
-        for name in ("one.o", "two.o"):
-            ZigToolchain().compile_ir(ir, tmp_path / name, HOST)
-        error = link_failure(linker, tmp_path, tmp_path / "one.o", tmp_path / "two.o")
+        obj = ZigToolchain().compile_ir(Source.of(ir), HOST)
+        error = link_failure(linker, tmp_path, {"one.o": obj, "two.o": obj})
         assert codes(error) == ["CS404"]
         assert "__tvm_ffi_f is defined twice" in str(error)
 
     def test_names_an_export_that_nothing_defines(self, tmp_path: Path) -> None:
         ir = ir_samples.write(tmp_path, "f", ir_samples.FUNCTION)
-        ZigToolchain().compile_ir(ir, tmp_path / "f.o", HOST)
-        error = link_failure(ZigToolchain(), tmp_path, tmp_path / "f.o", exports="other")
+        objects = {"f.o": ZigToolchain().compile_ir(Source.of(ir), HOST)}
+        error = link_failure(ZigToolchain(), tmp_path, objects, exports="other")
         assert codes(error) == ["CS404"]
         assert "nothing defines __tvm_ffi_other" in str(error)
 
@@ -356,7 +356,7 @@ class TestSystem:
         )
         install(only_on_path, "clang", script)
         ir = ir_samples.write(tmp_path, "f", ir_samples.FUNCTION)
-        error = error_of(SystemToolchain().compile_ir, ir, tmp_path / "f.o", HOST)
+        error = error_of(SystemToolchain().compile_ir, Source.of(ir), HOST)
         assert codes(error) == ["CS409"]
         assert "clang 14.0.6 is too old" in str(error)
         assert "expected type" in error.output
