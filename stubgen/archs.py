@@ -3,7 +3,7 @@
 Libraries carry machine code only, no PTX. Code for ``sm_90a`` runs on compute capability 9.0 alone, code for
 ``sm_100f`` on its family (the same major version, this minor one or a later), and so does code for a plain
 ``sm_80``. Source: "Binary compatibility" and "Family-specific features" in the CUDA programming guide. The
-dispatcher follows the same rules in C: ``templates/dispatcher.c.j2``.
+dispatcher follows the same rules in C: ``templates/native/dispatcher.c.j2``.
 """
 
 from __future__ import annotations

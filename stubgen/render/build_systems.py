@@ -18,12 +18,14 @@ def build_system_files(library: Library) -> dict[str, str]:
     package = library.package
     cmake, pkg_config = f"{package}/lib/cmake/{package}", f"{package}/lib/pkgconfig"
     return {
-        f"{package}/config.py": fill("config.py.j2", package=package),
-        f"{cmake}/{package}Config.cmake": fill("config.cmake.j2", package=package),
-        f"{cmake}/{package}ConfigVersion.cmake": fill("config_version.cmake.j2", version=library.version),
+        f"{package}/config.py": fill("project/config.py.j2", package=package),
+        f"{cmake}/{package}Config.cmake": fill("project/config.cmake.j2", package=package),
+        f"{cmake}/{package}ConfigVersion.cmake": fill(
+            "project/config_version.cmake.j2", version=library.version
+        ),
         **{
             f"{pkg_config}/{package}{suffix}.pc": fill(
-                "pkgconfig.pc.j2",
+                "project/pkgconfig.pc.j2",
                 name=package + suffix,
                 remark=remark,
                 version=library.version,

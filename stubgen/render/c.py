@@ -43,7 +43,7 @@ def c_headers(library: Library) -> dict[str, str]:
     headers = {f"{package}/{m.name.replace('.', '/')}.h": m for m in library.modules}
     files = {
         **{path: _header(library, m, structs[m.name]) for path, m in headers.items()},
-        f"{package}.h": fill("umbrella.h.j2", headers=headers),
+        f"{package}.h": fill("c/umbrella.h.j2", headers=headers),
     }
     files = {f"{package}/include/{path}": text for path, text in files.items()}
     return {**files, **shared_headers(library)}
@@ -52,14 +52,17 @@ def c_headers(library: Library) -> dict[str, str]:
 def shared_headers(library: Library) -> dict[str, str]:
     """Return the headers that those of modules include, C and C++, by path relative to the output folder."""
     folder = f"{library.package}/include/{library.package}"
-    return {f"{folder}/{name}": _runtime(name, library) for name in ("runtime.h", "runtime.hpp")}
+    return {
+        f"{folder}/runtime.h": _runtime("c/runtime.h.j2", library),
+        f"{folder}/runtime.hpp": _runtime("cpp/runtime.hpp.j2", library),
+    }
 
 
-def _runtime(name: str, library: Library) -> str:
+def _runtime(template: str, library: Library) -> str:
     registered_as = library.registered_as
     register = linkage.register_symbol(registered_as) if registered_as else None
     return fill(
-        f"{name}.j2",
+        template,
         package=library.package,
         register=register,
         registered_as=registered_as,
@@ -73,7 +76,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
     code = "\n".join(line for function in functions for line in function.body)
     facts = [fact.format(package=package) for fact in _TRUE_OF_ALL]
     return fill(
-        "module.h.j2",
+        "c/module.h.j2",
         package=package,
         build=linkage.build(library),
         module=module,

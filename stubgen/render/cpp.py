@@ -81,7 +81,7 @@ def cpp_headers(library: Library) -> dict[str, str]:
             f"{root}/{path}": _header(library, m, structs[m.name], taken, detail)
             for path, m in headers.items()
         },
-        f"{root}/{library.package}.hpp": fill("umbrella.hpp.j2", headers=headers),
+        f"{root}/{library.package}.hpp": fill("cpp/umbrella.hpp.j2", headers=headers),
     }
 
 
@@ -96,7 +96,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs, taken: set
     families = [function for function in functions if isinstance(function, _Family)]
     every = [*functions, *(variant for family in families for variant in family.variants)]
     return fill(
-        "module.hpp.j2",
+        "cpp/module.hpp.j2",
         package=library.package,
         build=linkage.build(library),
         module=module,

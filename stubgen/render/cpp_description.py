@@ -73,7 +73,7 @@ def cpp_description(library: Library) -> dict[str, str]:
         for module in library.modules
         for family in module.families
     ]
-    text = fill("description.hpp.j2", package=library.package, singles=singles, families=families)
+    text = fill("cpp/description.hpp.j2", package=library.package, singles=singles, families=families)
     return {f"{library.package}/include/{library.package}/description.hpp": text}
 
 

@@ -24,7 +24,7 @@ def dispatcher(library: Library) -> str:
         return ""
     arch_sets = list(dict.fromkeys(kernel.archs for kernel in with_code))
     return fill(
-        "dispatcher.c.j2",
+        "native/dispatcher.c.j2",
         nearest=NEAREST,
         arch_sets=[[archs.parse(name) for name in names] for names in arch_sets],
         kernels=[_kernel(kernel, package, arch_sets.index(kernel.archs)) for kernel in with_code],

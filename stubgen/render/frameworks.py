@@ -71,10 +71,10 @@ def _torch(library: Library) -> dict[str, str]:
     ]
     folder = f"{library.package}/torch"
     return {
-        f"{folder}/_direct.py": fill("torch_direct.py.j2", **_context(library)),
-        f"{folder}/_runtime.py": fill("torch_runtime.py.j2", **_context(library)),
-        **_files(f"{folder}/__init__", "torch_init", library, operators, _doc(library, "torch", _TORCH)),
-        **_files(f"{folder}/functional", "torch_functional", library, pure, _doc(library, None, _FUNCTIONAL)),
+        f"{folder}/_direct.py": fill("torch/direct.py.j2", **_context(library)),
+        f"{folder}/_runtime.py": fill("torch/runtime.py.j2", **_context(library)),
+        **_files(f"{folder}/__init__", "torch/init", library, operators, _doc(library, "torch", _TORCH)),
+        **_files(f"{folder}/functional", "torch/functional", library, pure, _doc(library, None, _FUNCTIONAL)),
     }
 
 
@@ -87,8 +87,8 @@ def _jax(library: Library) -> dict[str, str]:
     ]
     folder = f"{library.package}/jax"
     return {
-        f"{folder}/_runtime.py": fill("jax_runtime.py.j2", **_context(library)),
-        **_files(f"{folder}/__init__", "jax_init", library, pure, _doc(library, "jax", _JAX)),
+        f"{folder}/_runtime.py": fill("jax/runtime.py.j2", **_context(library)),
+        **_files(f"{folder}/__init__", "jax/init", library, pure, _doc(library, "jax", _JAX)),
     }
 
 

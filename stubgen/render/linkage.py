@@ -67,7 +67,7 @@ def build(library: Library) -> Build | None:
 def identification(library: Library) -> str:
     """Return the C that says which build a library is of; empty if it does not say it."""
     stated = build(library)
-    return fill("build.c.j2", build=stated) if stated else ""
+    return fill("native/build.c.j2", build=stated) if stated else ""
 
 
 def register_symbol(package: str) -> str:
@@ -87,7 +87,7 @@ MOST_LEVELS = 20
 def for_python(library: Library) -> str:
     """Return the C of the function that Python calls all others by."""
     call, state = python_symbols(library.package)
-    return fill("python.c.j2", call=call, state=state, levels=MOST_LEVELS)
+    return fill("native/python.c.j2", call=call, state=state, levels=MOST_LEVELS)
 
 
 def framework_symbols(library: Library) -> dict[Framework, str]:
@@ -101,7 +101,7 @@ def for_frameworks(library: Library) -> str:
     symbols = framework_symbols(library)
     if not symbols:
         return ""
-    return fill("frameworks.c.j2", frameworks=library.frameworks, symbols=symbols)
+    return fill("native/frameworks.c.j2", frameworks=library.frameworks, symbols=symbols)
 
 
 def registration(library: Library) -> str:
@@ -109,7 +109,9 @@ def registration(library: Library) -> str:
     package = library.package
     functions = [_Function(kernel.name, kernel.linker_symbol(package)) for kernel in library.kernels]
     functions += [_Function(family.name, family.linker_symbol(package)) for family in library.families]
-    return fill("register.c.j2", package=package, functions=functions, register=register_symbol(package))
+    return fill(
+        "native/register.c.j2", package=package, functions=functions, register=register_symbol(package)
+    )
 
 
 def loader(library: Library) -> str:
@@ -120,7 +122,7 @@ def loader(library: Library) -> str:
         for arch in kernel.archs
     }
     return fill(
-        "loader.c.j2",
+        "native/loader.c.j2",
         package=library.package,
         # No header calls the build for one architecture, and a library for other ones does as well.
         symbols=[symbol for symbol in entry_symbols(library) if symbol not in builds],

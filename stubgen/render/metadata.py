@@ -54,7 +54,7 @@ def metadata(library: Library) -> dict[str, str]:
     Each module's texts are apart, and the model is, so that a change in one leaves the objects of the others.
     """
     of_modules = {
-        f"metadata-{module.name}": fill("metadata.c.j2", texts=list(_texts(module, library)))
+        f"metadata-{module.name}": fill("native/metadata.c.j2", texts=list(_texts(module, library)))
         for module in library.modules
     }
     return {**of_modules, "model": _model(library)}
@@ -64,7 +64,7 @@ def _model(library: Library) -> str:
     # Literals, because compilers take ten times as long over an array's numbers.
     section = to_section(library)
     lines = (section[i : i + _BYTES_A_LINE] for i in range(0, len(section), _BYTES_A_LINE))
-    return fill("model.c.j2", size=len(section), lines=list(map(string, lines)))
+    return fill("native/model.c.j2", size=len(section), lines=list(map(string, lines)))
 
 
 def exports(library: Library) -> tuple[str, ...]:

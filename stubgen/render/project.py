@@ -23,14 +23,14 @@ def project_files(library: Library, host: HostCode) -> dict[str, str]:
     """
     return {
         "pyproject.toml": fill(
-            "pyproject.toml.j2",
+            "project/pyproject.toml.j2",
             package=library.package,
             version=library.version,
             requirements=requirements(library),
             extras=extras(library),
             left_out=left_out_of_wheels(library),
         ),
-        "hatch_build.py": fill("hatch_build.py.j2", tag=wheel_tag(host)),
+        "hatch_build.py": fill("project/hatch_build.py.j2", tag=wheel_tag(host)),
     }
 
 

@@ -33,9 +33,9 @@ def python_package(library: Library) -> dict[str, str]:
     oldest, too_new = tvm_ffi_releases()
     files = {
         f"{root}/py.typed": "",
-        f"{root}/_types.py": fill("types.py.j2", package=root),
+        f"{root}/_types.py": fill("python/types.py.j2", package=root),
         f"{root}/_runtime.py": fill(
-            "runtime.py.j2",
+            "python/runtime.py.j2",
             package=root,
             requirement=TVM_FFI.requirement,
             oldest=oldest,
@@ -47,16 +47,16 @@ def python_package(library: Library) -> dict[str, str]:
             build_id=library.build_id,
             levels=MOST_LEVELS,
         ),
-        **({f"{root}/_calls.py": fill("calls.py.j2")} if library.registered_as else {}),
+        **({f"{root}/_calls.py": fill("python/calls.py.j2")} if library.registered_as else {}),
         **_package_files(library, root, kwargs=False),
         **_package_files(library, f"{root}/kwargs", kwargs=True),
     }
     for module in library.modules:
         path = module.name.replace(".", "/")
-        files[f"{root}/{path}.py"] = _module_file("module.py.j2", library, module, _positional)
-        files[f"{root}/{path}.pyi"] = _module_file("module.pyi.j2", library, module, _positional)
-        files[f"{root}/kwargs/{path}.py"] = _module_file("kwargs.py.j2", library, module, _keyword)
-        files[f"{root}/kwargs/{path}.pyi"] = _module_file("kwargs.pyi.j2", library, module, _keyword)
+        files[f"{root}/{path}.py"] = _module_file("python/module.py.j2", library, module, _positional)
+        files[f"{root}/{path}.pyi"] = _module_file("python/module.pyi.j2", library, module, _positional)
+        files[f"{root}/kwargs/{path}.py"] = _module_file("python/kwargs.py.j2", library, module, _keyword)
+        files[f"{root}/kwargs/{path}.pyi"] = _module_file("python/kwargs.pyi.j2", library, module, _keyword)
     return files
 
 
@@ -74,7 +74,7 @@ class _Entry:
 
 def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, str]:
     """Give ``__init__`` files: of the package itself, and of every folder that modules lie in."""
-    template = "kwargs_init" if kwargs else "init"
+    template = "python/kwargs_init" if kwargs else "python/init"
     entries = [_Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules]
     context = {
         "package": library.package,
@@ -89,7 +89,7 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
     }
     for folder in sorted(_folders(entries)):
         inner = {"package": library.package, "children": _children(entries, folder + ".")}
-        text = fill("folder_init.py.j2", **inner)
+        text = fill("python/folder_init.py.j2", **inner)
         for suffix in (".py", ".pyi"):
             files[f"{path}/{folder.replace('.', '/')}/__init__{suffix}"] = text
     return files

@@ -47,7 +47,7 @@ from stubgen.symbols import EXPLAIN, NEAREST
 
 def refusals() -> str:
     """Return the C of the function that explains errors; it is the same in all libraries."""
-    return fill("refusals.c.j2", name=EXPLAIN, nearest=NEAREST)
+    return fill("native/refusals.c.j2", name=EXPLAIN, nearest=NEAREST)
 
 
 def descriptions(library: Library) -> dict[str, str]:
