@@ -159,6 +159,16 @@ def _scan_module(candidate: Candidate, module: cst.Module, lines: Iterator[int])
     )
 
 
+_BETWEEN_WORDS = (
+    cst.AssignEqual,
+    cst.BaseParenthesizableWhitespace,
+    cst.Comma,
+    cst.Dot,
+    cst.EmptyLine,
+    cst.TrailingWhitespace,
+)
+
+
 class _Collector(cst.CSTVisitor):
     """Takes down functions, calls and bindings, in the order of the text.
 
@@ -182,6 +192,16 @@ class _Collector(cst.CSTVisitor):
         self._scopes = scopes
         self._lines = lines
         self._around: list[Function] = []
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Leave out what lies between the words, which is most nodes of a tree."""
+        return not isinstance(node, _BETWEEN_WORDS) and super().on_visit(node)
+
+    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
+        """Do nothing: nothing here asks for attributes, and looking for who would takes long."""
+
+    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
+        """Do nothing, as before."""
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: N802
         function = Function(
