@@ -1,4 +1,4 @@
-"""What a kernel author writes: ``sg.export`` and ``sg.family``; :mod:`stubgen.arguments` has what they take.
+"""What a kernel author writes: ``sg.export`` and ``sg.family``; see :mod:`stubgen.arguments` too.
 
 Importing this module costs nothing and needs no compiler, so a kernel module with declarations in it stays an
 ordinary CuTe DSL module. A declaration only records what was written. A worker process turns it into the fake

@@ -113,7 +113,7 @@ def with_alias(ir: bytes, name: str, alias: str) -> bytes:
 
 
 def with_explained_errors(ir: bytes, name: str, description: str) -> bytes:
-    """Return IR of a function whose errors say what was passed; :mod:`stubgen.render.refusals` has how.
+    """Return IR of a function whose errors say what was passed; see :mod:`stubgen.render.refusals`.
 
     A call that succeeds costs what it did, because the compiled function becomes a part of the one that asks.
 
