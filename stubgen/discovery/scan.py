@@ -11,18 +11,21 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import libcst as cst
 from libcst.helpers import get_full_name_for_node_or_raise
 from libcst.metadata import (
+    BaseMetadataProvider,
+    ExpressionContext,
     GlobalScope,
     MetadataWrapper,
     QualifiedName,
     QualifiedNameSource,
     Scope,
-    ScopeProvider,
 )
+from libcst.metadata.expression_context_provider import ExpressionContextVisitor
+from libcst.metadata.scope_provider import ScopeVisitor
 
 from stubgen.discovery import files
 from stubgen.discovery.files import Candidate
@@ -147,7 +150,7 @@ def _function_lines(tree: ast.Module) -> Iterator[int]:
 def _scan_module(candidate: Candidate, module: cst.Module, lines: Iterator[int]) -> Scan:
     # A tree that was just parsed has no node twice, which is all that the copy is for.
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-    collector = _Collector(module, wrapper.resolve(ScopeProvider), lines)
+    collector = _Collector(module, wrapper.resolve(_Scopes), lines)
     module.visit(collector)
     return Scan(
         candidate=candidate,
@@ -159,13 +162,44 @@ def _scan_module(candidate: Candidate, module: cst.Module, lines: Iterator[int])
     )
 
 
-_BETWEEN_WORDS = (
-    cst.AssignEqual,
-    cst.BaseParenthesizableWhitespace,
-    cst.Comma,
-    cst.Dot,
-    cst.EmptyLine,
-    cst.TrailingWhitespace,
+class _Contexts(BaseMetadataProvider[ExpressionContext | None]):
+    """libcst's ``ExpressionContextProvider`` in one pass over the tree, not two."""
+
+    def _gen_impl(self, module: cst.Module) -> None:
+        module.visit(ExpressionContextVisitor(cast("Any", self), ExpressionContext.LOAD))
+
+
+class _Scopes(BaseMetadataProvider[Scope | None]):
+    """libcst's ``ScopeProvider``."""
+
+    METADATA_DEPENDENCIES = (_Contexts,)
+
+    def _gen_impl(self, module: cst.Module) -> None:
+        visitor = _ScopeVisitor(cast("Any", self))
+        module.visit(visitor)
+        visitor.infer_accesses()
+
+    def get_metadata(self, key: Any, node: cst.CSTNode, default: Any = None) -> Any:
+        """Answer for libcst's own provider."""
+        return super().get_metadata(_Contexts, node, default)
+
+
+class _ScopeVisitor(ScopeVisitor):
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Leave out what lies between the words, which is most nodes of a tree."""
+        return type(node) not in _BETWEEN_WORDS and super().on_visit(node)
+
+
+_BETWEEN_WORDS = frozenset(
+    {
+        cst.AssignEqual,
+        cst.Comma,
+        cst.Dot,
+        cst.EmptyLine,
+        cst.ParenthesizedWhitespace,
+        cst.SimpleWhitespace,
+        cst.TrailingWhitespace,
+    }
 )
 
 
@@ -195,7 +229,7 @@ class _Collector(cst.CSTVisitor):
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Leave out what lies between the words, which is most nodes of a tree."""
-        return not isinstance(node, _BETWEEN_WORDS) and super().on_visit(node)
+        return type(node) not in _BETWEEN_WORDS and super().on_visit(node)
 
     def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
         """Do nothing: nothing here asks for attributes, and looking for who would takes long."""
