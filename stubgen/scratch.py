@@ -21,6 +21,8 @@ from stubgen.text import is_storable, storable
 _PREFIX = "cute-stubgen-run-"
 _LONGEST_SOCKET = 107
 """Bytes of the path of a socket."""
+_TEMPORARY_FILES = ("/tmp", "/var/tmp", "/dev/shm")
+"""Where any process of the system may put some."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 _OLD = 60 * 60
 """Seconds after which a folder that nobody has locked is nobody's, where its process cannot be asked for.
@@ -53,18 +55,33 @@ def scratch_folder() -> Generator[Path, None, None]:
 def keep_sockets_in_scratch() -> None:
     """Have ``multiprocessing`` keep its sockets in a folder that a later run removes if this one is killed.
 
-    They are where they are by default if the path of the folder for temporary files is too long for that.
+    Where the path of the folder for temporary files is too long, it lies in another of the system's.
+
+    Raises
+    ------
+    StubgenError
+        CS405 where there is none that will do.
     """
     own: Any = multiprocessing.current_process()
-    parent = _temporary_files()
-    if "tempdir" in own._config or len(os.fsencode(parent)) > _LONGEST_SOCKET - 60:
+    if "tempdir" in own._config:
         return
+    parent = _folder_for_sockets()
+    if parent != _temporary_files():  # which is looked through anyway
+        _remove_abandoned(Path(parent))
     with contextlib.suppress(OSError):  # whoever needs a folder says so
         folder = tempfile.mkdtemp(prefix=_own_prefix(), dir=parent)
         lock = os.open(folder, os.O_RDONLY)  # until this process ends
         _is_locked_by_us(lock)
         own._config["tempdir"] = folder
         multiprocessing.util.Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=-100)
+
+
+def _folder_for_sockets() -> str:
+    wanted = _temporary_files()
+    for folder in (wanted, *_TEMPORARY_FILES):
+        if len(os.fsencode(folder)) <= _LONGEST_SOCKET - 60 and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    raise StubgenError(problem("CS405", path=wanted, reason="its path is too long for a socket"))
 
 
 def temporary_folder(prefix: str) -> Path:

@@ -103,6 +103,15 @@ def test_a_folder_for_temporary_files_whose_name_is_not_utf8_is_refused(project:
         )
 
 
+def test_the_path_of_the_folder_for_temporary_files_may_be_long(project: Path) -> None:
+    """Longer than a socket's may be, which is 107 bytes; workers are reached through some."""
+    folder = project / ("long" * 30)
+    folder.mkdir()
+    done = run(project, "generate", TMPDIR=str(folder))
+    assert done.returncode == 0, done.stderr
+    assert not list(folder.glob("cute-stubgen-*"))
+
+
 def test_folders_of_the_user_and_of_libraries_need_not_be_utf8(project: Path) -> None:
     library = project / NO_TEXT
     library.mkdir()
