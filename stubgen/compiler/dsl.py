@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cutlass.base_dsl.compiler as dsl_compiler
 import cutlass.base_dsl.runtime.cuda as dsl_cuda
 import cutlass.base_dsl.tvm_ffi_builder as ffi_builder
 import cutlass.cute._tvm_ffi_args_spec_converter as converter
@@ -47,8 +48,11 @@ _REQUIRED: tuple[tuple[object, str], ...] = (
     (converter, "_convert_single_arg"),
     (converter, "_tvm_ffi_args_spec_converter"),
     (spec, "create_map_tensor_dtype_f4x2_to_f4_spec"),
+    (CuTeDSL, "_get_dsl"),
     (CuTeDSL, "mangle_name"),
     *argument_checks.REQUIRED,
+    (dsl_compiler, "_parse_compile_options_from_str"),
+    (dsl_cuda, "_get_gpu_arch_info"),
     (dsl_cuda, "get_device_attribute"),
     (ir.Location, "file"),
     (HardwareInfo, "get_max_active_clusters"),
