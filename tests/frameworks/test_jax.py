@@ -69,6 +69,15 @@ def test_what_a_kernel_changes_is_returned_and_the_input_kept(module: ModuleType
     assert x.tolist() == [1.0, 2.0]
 
 
+def test_functions_of_the_package_itself_write_into_what_they_are_given(framed_output: Path) -> None:
+    """As docs/frameworks.md warns: an array of JAX's too, of which JAX does not know."""
+    import framed.cpu
+
+    x, out = vector(1, 2, dtype=jnp.float64), vector(0, 0, dtype=jnp.float64)
+    assert framed.cpu.axpby(2.0, x, 1.0, x, out) is None
+    assert np.asarray(out).tolist() == [3.0, 6.0]
+
+
 def test_a_donated_input_is_changed_in_place(module: ModuleType) -> None:
     x = jnp.arange(1024, dtype=jnp.float32) + 0
     address = x.unsafe_buffer_pointer()

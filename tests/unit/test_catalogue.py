@@ -55,3 +55,16 @@ def test_what_is_often_empty_is_no_word_in_capitals() -> None:
     assert catalogue.as_words("no kernels found in {folder}{remark}") == "no kernels found in FOLDER"
     assert catalogue.as_words("{path} does not exist{hint}") == "PATH does not exist"
     assert catalogue.as_words("{where} of {kernel} is {value!r}") == "WHERE of KERNEL is VALUE"
+
+
+def test_paragraphs_of_the_documentation_are_filled() -> None:
+    """A template that is wrapped before its words stand in it leaves lines of two words."""
+    prose = r"(?m)^(?![#|`*-])(?!\s)\S.*$"
+    lines = re.sub(r"(?s)```.*?```", "", catalogue.as_markdown()).splitlines()
+    pairs = [
+        (line, after)
+        for line, after in itertools.pairwise(lines)
+        if re.fullmatch(prose, line) and re.fullmatch(prose, after)
+    ]
+    assert len(pairs) > 30
+    assert [line for line, after in pairs if len(f"{line} {after.split()[0]}") <= 110] == []
