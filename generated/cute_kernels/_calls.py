@@ -20,8 +20,6 @@ import tvm_ffi
 
 _TP_CALL = 50
 _CAN_BE_BASE = 1 << 18 | 1 << 10  # Py_TPFLAGS_DEFAULT and Py_TPFLAGS_BASETYPE
-_kept: list[Any] = []
-"""What the library refers to until the process ends."""
 
 
 class _Slot(ctypes.Structure):
@@ -48,7 +46,7 @@ def call_of(kind: type) -> Any:
 def called_by(call: Any, name: str, base: type = object) -> Any:
     """Return a type, to derive others from, whose objects are called by a native function."""
     spelled = name.encode()
-    _kept.append(spelled)
+    keep(spelled)
     slots = (_Slot * 2)(_Slot(_TP_CALL, call), _Slot(0, None))
     new_type: Any = ctypes.pythonapi.PyType_FromSpecWithBases
     new_type.restype, new_type.argtypes = ctypes.py_object, [ctypes.POINTER(_Spec), ctypes.py_object]
@@ -87,7 +85,7 @@ def function_type(library: ctypes.CDLL, name: str, handler: Callable[..., Any]) 
         return tvm_ffi.Function
     state: Any = _State.in_dll(library, name)
     state._call, state._handler = call_of(tvm_ffi.Function), id(handler)
-    _kept.append(handler)
+    keep(handler)
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         try:
             facts = _facts(tvm_ffi.Function.__from_extern_c__(state._fail_again))
@@ -108,7 +106,7 @@ def _facts(failing: Any) -> dict[str, int]:
     """
     header = object.__basicsize__
     types: tuple[type, ...] = (int, str, tuple, list, dict)
-    _kept.extend((failing, exchange_of))
+    keep(failing, exchange_of)
     return {
         "failing": id(failing),
         "exchange_of": id(exchange_of),
@@ -121,6 +119,12 @@ def _facts(failing: Any) -> dict[str, int]:
         "function_at": place(((id(failing), failing.__chandle__()),), type(failing).__basicsize__),
         "releases_at": _place_of_release(failing),
     }
+
+
+def keep(*objects: object) -> None:
+    """Have objects that the library refers to live as long as the process, which is longer than modules live."""
+    for kept in objects:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 def word(address: int) -> int:

@@ -55,6 +55,31 @@ out.zero_()
 """
 """Counts the tensors that the library turns itself."""
 
+AFTER_ITS_MODULES = """
+import gc, sys
+import torch
+import framed.cpu
+
+axpby, x = framed.cpu.axpby, torch.ones(3)
+for name in [name for name in sys.modules if name.startswith("framed")]:
+    del sys.modules[name]
+del framed
+gc.collect()
+spoil = [bytearray(range(64)) * (1 + i % 32) for i in range(100_000)]
+
+def called(*arguments, **keywords):
+    try:
+        return axpby(*arguments, **keywords)
+    except Exception as error:
+        return type(error).__name__
+
+class Own(torch.Tensor):
+    pass
+
+own = x.as_subclass(Own)
+print(called(1.0, x, 1.0, x, x), called(1.0), called(alpha=1.0), called(1.0, own, 1.0, own, x))
+"""
+
 SURFACES = pytest.mark.parametrize("surface", ["plain", "native"])
 
 
@@ -238,6 +263,11 @@ for given in (x.to_sparse(), x.to("meta"), torch.ones(3, dtype=torch.complex32),
 print("right")
 """
     assert run_apart(COUNTING + code) == "right"
+
+
+def test_functions_outlive_the_modules_of_their_package(run_apart: Callable[[str], str]) -> None:
+    """Whoever cleans ``sys.modules`` may have kept some; the library refers to what those modules made."""
+    assert run_apart(AFTER_ITS_MODULES).split() == ["None", "TypeError", "TypeError", "None"]
 
 
 @SURFACES

@@ -23,7 +23,7 @@ import torch
 from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
-from .._calls import call_of, called_by, place, word
+from .._calls import call_of, called_by, keep, place, word
 from .._runtime import NativeFunction, library
 
 _Keys, _Key = torch._C.DispatchKeySet, torch._C.DispatchKey
@@ -104,8 +104,6 @@ _Facts: Any = type(
 """What the library has to know; it has the same structure."""
 
 _PYTHON = ctypes.PyDLL(None)
-_kept: list[Any] = []
-"""What has to stay in memory."""
 
 
 def _address(function: Any) -> int:
@@ -144,7 +142,7 @@ def _facts() -> Any:
     header = object.__basicsize__
     x = torch.empty(2)
     samples = [x, torch.nn.Parameter(x), torch._neg_view(x), x.to_sparse(), torch.empty(2, device="meta")]
-    _kept.extend((core, cpu, thread_keys))
+    keep(thread_keys)
     return _Facts(
         type_at=header - 8,
         size_at=header,
