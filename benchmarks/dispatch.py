@@ -151,8 +151,9 @@ def _library(lengths: int) -> Any:
 
 def _measure(lengths: int, ir: dict[str, str], folder: Path) -> dict[str, Any]:
     from stubgen import link
+    from stubgen.host_ir import IRFile
     from stubgen.render import dispatcher
-    from stubgen.toolchain import HostTarget, ZigToolchain
+    from stubgen.toolchain import HostTarget, Source, ZigToolchain
 
     work = folder / str(lengths)
     work.mkdir()
@@ -164,17 +165,16 @@ def _measure(lengths: int, ir: dict[str, str], folder: Path) -> dict[str, Any]:
     seam = "#define _POSIX_C_SOURCE 199309L\n#define COMPUTE_CAPABILITY_OF(device) (90 + 0 * (device))"
     definitions = "\n".join([seam, text, _HARNESS])
     compiler = ZigToolchain()
-    source = work / "dispatcher.c"
-    source.write_text(link.companion_source(definitions, static_runtime=False))
-    compiler.compile_c(
-        source, work / "first.o", HostTarget(), [link.find_tvm_ffi().include]
-    )  # fill zig's cache
-    source.write_text(source.read_text() + "\n/* once more */\n")
+    whole = link.companion_source(definitions, static_runtime=False)
+    include = [link.find_tvm_ffi().include]
+    first = Source.of(work / "dispatcher.c", whole.encode())
+    compiler.compile_c(first, HostTarget(), include)  # fill zig's cache
+    again = Source.of(work / "dispatcher.c", f"{whole}\n/* once more */\n".encode())
     start = time.monotonic()
-    compiler.compile_c(source, work / "second.o", HostTarget(), [link.find_tvm_ffi().include])
+    compiler.compile_c(again, HostTarget(), include)
     compiled = time.monotonic() - start
     shared = link.link_library(
-        [link.KernelIR(f"target_{d}", _with_builds(d, ir[d], library, work), False) for d in DTYPES],
+        [link.KernelIR(f"target_{d}", IRFile(_with_builds(d, ir[d], library, work)), False) for d in DTYPES],
         work / "libbench.so",
         exports=[*dispatcher.exports(library), "time_calls"],
         definitions=definitions,

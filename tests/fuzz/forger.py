@@ -244,7 +244,7 @@ class Forger:
             return "miss"
         compiled = found.outcome(job).compiled
         assert compiled is not None
-        built = compilation.Built(compiled, {"": Path(job.ir_path)}, self._declared.effects)
+        built = compilation.Built(compiled, {"": found.ir}, self._declared.effects)
         modules = binding.bound_modules(self._inputs.modules, {self._inputs.modules[0].name: [built]})
         texts = render(msgspec.structs.replace(self._library, modules=modules))
         output = self.inside / "rendered"
