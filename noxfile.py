@@ -12,7 +12,7 @@ nox.options.reuse_existing_virtualenvs = True
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 
-_SUPPORTED = runpy.run_path("stubgen/supported.py")
+_SUPPORTED = runpy.run_path("stubgen/model/supported.py")
 DSL, TVM_FFI = _SUPPORTED["DSL"], _SUPPORTED["TVM_FFI"]
 
 COMPAT_TESTS = (

@@ -117,8 +117,8 @@ for name in {DTYPES!r}:
 
 def _library(lengths: int) -> Any:
     """Describe a library with one family: every dtype with every row length."""
-    from stubgen.dispatch.families import families
-    from stubgen.model import (
+    from stubgen.families.families import families
+    from stubgen.model.library import (
         Kernel,
         Library,
         Module,
@@ -150,10 +150,10 @@ def _library(lengths: int) -> Any:
 
 
 def _measure(lengths: int, ir: dict[str, str], folder: Path) -> dict[str, Any]:
-    from stubgen import link
-    from stubgen.host_ir import IRFile
-    from stubgen.render import dispatcher
-    from stubgen.toolchain import HostTarget, Source, ZigToolchain
+    from stubgen.native import link
+    from stubgen.native.host_ir import IRFile
+    from stubgen.native.toolchain import HostTarget, Source, ZigToolchain
+    from stubgen.render.native import dispatcher
 
     work = folder / str(lengths)
     work.mkdir()

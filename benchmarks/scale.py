@@ -69,12 +69,13 @@ from pathlib import Path
 
 from cutlass import cute
 
-from stubgen.discovery.imports import import_name
-from stubgen.discovery.modules import kernel_modules
-from stubgen.compiler import arguments, worker
+from stubgen.sources.imports import import_name
+from stubgen.sources.modules import kernel_modules
+from stubgen.compiler.worker import arguments
+from stubgen.compiler.worker import worker
 from stubgen.compiler.jobs import Settings
-from stubgen.declare import declared_in
-from stubgen.devices import builtin_profile
+from stubgen.declare.declarations import declared_in
+from stubgen.config.devices import builtin_profile
 
 out, project, kernels, arch = sys.argv[1:]
 assert not worker._set_up(Settings(project, arch, builtin_profile(arch), out))
@@ -103,7 +104,7 @@ print((time.perf_counter() - start) * 1e3)
 
 PEAK = """
 import re, sys
-from stubgen.cli import app
+from stubgen.cli.app import app
 if __name__ == "__main__":  # its workers import this file
     try:
         app()

@@ -3,10 +3,10 @@
 Kernel modules use the names below, usually as ``import stubgen as sg``. The command is ``cute-stubgen``.
 """
 
-from stubgen.arguments import dim, env_stream, pointer, stream, strided, tensor
-from stubgen.declare import export, family, kernel, target_arch
-from stubgen.gradients import backward
-from stubgen.labels import DeclarationError
+from stubgen.declare.arguments import dim, env_stream, pointer, stream, strided, tensor
+from stubgen.declare.declarations import export, family, kernel, target_arch
+from stubgen.declare.gradients import backward
+from stubgen.declare.labels import DeclarationError
 
 __all__ = [
     "DeclarationError",

@@ -1,6 +1,6 @@
 """Runs the command: ``python -m stubgen``."""
 
-from stubgen.cli import main
+from stubgen.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -59,7 +59,7 @@ FILES = {"shared.py": SHARED, "first.py": FIRST, "second.py": SECOND}
 
 TRACER = """
 import sys
-from stubgen.compiler import pool
+from stubgen.compiler.local import pool
 
 compile_them, expand_them = pool.Pool.compile, pool.Pool.expand
 
@@ -73,7 +73,7 @@ def expand(self, modules):
     return expand_them(self, modules)
 
 pool.Pool.compile, pool.Pool.expand = compile, expand
-from stubgen.cli import main
+from stubgen.cli.app import main
 if __name__ == "__main__":
     main()
 """

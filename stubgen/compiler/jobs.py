@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from stubgen.diagnostics import Problem
-from stubgen.effects import Effects
-from stubgen.model import DeviceProfile, Place, Record, Variant
-from stubgen.signatures import Argument, AuthorParameter
+from stubgen.abi.signatures import Argument, AuthorParameter
+from stubgen.model.effects import Effects
+from stubgen.model.library import DeviceProfile, Place, Record, Variant
+from stubgen.problems.problem import Problem
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -1,1 +1,1 @@
-"""What a generated package holds, found out without importing or loading it."""
+"""Packages and libraries that are there already: describe, compare, verify, list, add stubs."""

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from stubgen import elf, names
-from stubgen.consistency import contradiction
-from stubgen.diagnostics import StubgenError, problem
 from stubgen.inspection import recovered, recovery
 from stubgen.inspection.recovery import Unknown
-from stubgen.model import Library
-from stubgen.section import SECTION, from_section
+from stubgen.model import names
+from stubgen.model.consistency import contradiction
+from stubgen.model.library import Library
+from stubgen.model.section import SECTION, from_section
+from stubgen.native import elf
+from stubgen.problems.problem import StubgenError, problem
 
 _KINDS = {1: "it is an object file, which has to be linked first", 4: "it is a core dump"}
 

@@ -7,10 +7,20 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from stubgen import archs
-from stubgen.dispatch.constraints import Pattern, pattern
-from stubgen.dispatch.families import variant_of
-from stubgen.model import ChoiceSlot, Family, Framework, Kernel, Library, Module, Parameter, Record, Slot
+from stubgen.families.constraints import Pattern, pattern
+from stubgen.families.families import variant_of
+from stubgen.model import archs
+from stubgen.model.library import (
+    ChoiceSlot,
+    Family,
+    Framework,
+    Kernel,
+    Library,
+    Module,
+    Parameter,
+    Record,
+    Slot,
+)
 from stubgen.render import documentation, python_types
 from stubgen.render.cpp_types import is_hidden
 

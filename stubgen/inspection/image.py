@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from stubgen.elf_format import HEADER, SECTION, SYMBOL, Section
+from stubgen.native.elf_format import HEADER, SECTION, SYMBOL, Section
 
 X86_64 = 62
 AARCH64 = 183

@@ -10,7 +10,7 @@ from stubgen.inspection import binaries
 from stubgen.inspection.binaries import Binary
 from stubgen.inspection.packages import find_library, find_manifest, is_library
 from stubgen.inspection.recovery import Unknown
-from stubgen.model import Library
+from stubgen.model.library import Library
 from stubgen.render.description import Description, describe
 
 

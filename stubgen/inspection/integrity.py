@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from stubgen import elf, manifest
-from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.inspection.packages import find_manifest
-from stubgen.manifest import Manifest
-from stubgen.render.project import left_out_of_wheels
+from stubgen.native import elf
+from stubgen.output import manifest
+from stubgen.output.manifest import Manifest
+from stubgen.problems.problem import Problem, StubgenError, problem
+from stubgen.render.project.project_files import left_out_of_wheels
 
 
 def verify(given: str) -> Manifest:

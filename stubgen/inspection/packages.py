@@ -6,10 +6,10 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from stubgen import manifest
-from stubgen.diagnostics import StubgenError, problem
 from stubgen.inspection import binaries
-from stubgen.model import Library
+from stubgen.model.library import Library
+from stubgen.output import manifest
+from stubgen.problems.problem import StubgenError, problem
 
 
 def find_library(given: str, *, partial: bool = False) -> Library:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from stubgen import __version__
-from stubgen.dispatch import texts
-from stubgen.dispatch.sizes import parameters_alike
+from stubgen.abi import signature_texts
+from stubgen.declare.labels import ChoiceValue
+from stubgen.families.sizes import parameters_alike
 from stubgen.inspection.recovery import Findings, Found, FoundFamily, Selection, Unknown
 from stubgen.inspection.texts import Stated, StatedParameter, Value
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.model.library import (
     Axis,
     ChoiceSlot,
     Family,
@@ -28,8 +28,8 @@ from stubgen.model import (
     Versions,
     tvm_ffi_symbol,
 )
-from stubgen.names import why_no_kernel
-from stubgen.supported import TVM_FFI
+from stubgen.model.names import why_no_kernel
+from stubgen.model.supported import TVM_FFI
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ class _Maker:
             archs=_each_once(arch for kernel in kernels for arch in kernel.archs),
             entry=self._entry(found.name),
         )
-        return (family, variants) if texts.stated(family) == found.stated.text else None
+        return (family, variants) if signature_texts.stated(family) == found.stated.text else None
 
 
 def _parameters(stated: Stated, kernels: Sequence[Kernel]) -> tuple[Parameter, ...]:

@@ -15,10 +15,10 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stubgen import elf
 from stubgen.inspection.code import references
 from stubgen.inspection.image import Image
 from stubgen.inspection.texts import Stated, parse
+from stubgen.native import elf
 
 _MARK = re.compile(r" when calling: `(.*)`", re.DOTALL)
 _SYMBOL = "__tvm_ffi_"

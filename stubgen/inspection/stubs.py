@@ -8,15 +8,17 @@ from typing import Literal
 
 import msgspec
 
-from stubgen import elf, manifest, names, provenance
-from stubgen import package as packages
-from stubgen.diagnostics import Problem, StubgenError, problem
 from stubgen.inspection import binaries
-from stubgen.model import Family, HostCode, Kernel, Library, Module, Origin
-from stubgen.package import Changes
-from stubgen.render.build_systems import about_archives
+from stubgen.model import names
+from stubgen.model.library import Family, HostCode, Kernel, Library, Module, Origin
+from stubgen.native import elf
+from stubgen.output import manifest, provenance
+from stubgen.output import package as packages
+from stubgen.output.package import Changes
+from stubgen.problems.problem import Problem, StubgenError, problem
 from stubgen.render.package_files import render
-from stubgen.render.project import project_files
+from stubgen.render.project.build_systems import about_archives
+from stubgen.render.project.project_files import project_files
 
 _MACHINES: dict[str, Literal["x86_64", "aarch64"]] = {"x86_64": "x86_64", "aarch64": "aarch64"}
 

@@ -1,8 +1,8 @@
 """Reads the signatures that compiled functions state in their error messages.
 
 The grammar is what ``cutlass.base_dsl.tvm_ffi_builder.spec.signature`` of DSL 4.8.1 prints, and, for
-families, what :func:`stubgen.dispatch.texts.stated` does. Nothing else is accepted: a text of another kind is
-no signature.
+families, what :func:`stubgen.abi.signature_texts.stated` does. Nothing else is accepted: a text of another
+kind is no signature.
 
     ======================  ===============================================
     signature               ``name(parameter: type, …)``
@@ -27,8 +27,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.declare.labels import ChoiceValue
+from stubgen.model.library import (
     ConstantSlot,
     Extent,
     NoneSlot,

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Collection, Mapping
 from typing import cast
 
-from stubgen import names
-from stubgen.model import (
+from stubgen.model import names
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     NoneSlot,

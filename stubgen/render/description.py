@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from stubgen.dispatch.families import gaps
-from stubgen.effects import Effects
-from stubgen.labels import ChoiceValue
-from stubgen.model import Default, Family, Kernel, Library, Module, Parameter, ParameterKind, Slot, Versions
+from stubgen.declare.labels import ChoiceValue
+from stubgen.families.families import gaps
+from stubgen.model.effects import Effects
+from stubgen.model.library import (
+    Default,
+    Family,
+    Kernel,
+    Library,
+    Module,
+    Parameter,
+    ParameterKind,
+    Slot,
+    Versions,
+)
 from stubgen.render import documentation, python_types, type_trees
 
 

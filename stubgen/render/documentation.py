@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.declare.labels import ChoiceValue
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Extent,

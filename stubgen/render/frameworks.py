@@ -9,9 +9,10 @@ from typing import TypedDict
 
 import msgspec
 
-from stubgen import frameworks
-from stubgen.effects import Effects
-from stubgen.model import (
+from stubgen.frameworks import eligibility, functional
+from stubgen.frameworks.functional import Function, Functional, Like, NotDerivableError, Output
+from stubgen.model.effects import Effects
+from stubgen.model.library import (
     ChoiceSlot,
     Framework,
     Library,
@@ -22,8 +23,7 @@ from stubgen.model import (
     ScalarSlot,
     Slot,
 )
-from stubgen.render import documentation, functional, python_types, type_trees
-from stubgen.render.functional import Function, Functional, Like, NotDerivableError, Output
+from stubgen.render import documentation, python_types, type_trees
 from stubgen.render.layout import WIDTH, call_like, docstring
 from stubgen.render.templates import fill
 from stubgen.render.type_trees import Type
@@ -62,7 +62,7 @@ def framework_packages(library: Library) -> dict[str, str]:
 
 
 def _torch(library: Library) -> dict[str, str]:
-    shown = list(frameworks.shown(library, "torch"))
+    shown = list(eligibility.shown(library, "torch"))
     operators = [_operator(module, function) for module, function in shown]
     pure = [
         _torch_functional(module, function, made, library)
@@ -79,7 +79,7 @@ def _torch(library: Library) -> dict[str, str]:
 
 
 def _jax(library: Library) -> dict[str, str]:
-    shown = list(frameworks.shown(library, "jax"))
+    shown = list(eligibility.shown(library, "jax"))
     pure = [
         _jax_function(module, function, made, library)
         for module, function, made in _functionals(shown)
@@ -150,7 +150,7 @@ _MISSING = {
 
 def _doc(library: Library, framework: Framework | None, text: str) -> str:
     lines = text.format(package=library.package).splitlines()
-    missing = list(frameworks.left_out(library, framework)) if framework else []
+    missing = list(eligibility.left_out(library, framework)) if framework else []
     if framework and missing:
         width = max(len(name) for name, _ in missing)
         rows = [f"{name.ljust(width)}  {reason}" for name, reason in missing]

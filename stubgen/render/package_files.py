@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from stubgen.model import Library
-from stubgen.render.build_systems import build_system_files
-from stubgen.render.c import c_headers
-from stubgen.render.cpp import cpp_headers
-from stubgen.render.cpp_description import cpp_description
+from stubgen.model.library import Library
+from stubgen.render.c.c_headers import c_headers
+from stubgen.render.cpp.cpp_description import cpp_description
+from stubgen.render.cpp.cpp_headers import cpp_headers
 from stubgen.render.frameworks import framework_packages
-from stubgen.render.python import python_package
+from stubgen.render.project.build_systems import build_system_files
+from stubgen.render.python.python_package import python_package
 
 
 def render(library: Library) -> dict[str, str]:

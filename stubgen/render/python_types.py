@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.abi.signatures import admits
+from stubgen.declare.labels import ChoiceValue
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Default,
@@ -25,7 +26,6 @@ from stubgen.model import (
 )
 from stubgen.render import type_trees
 from stubgen.render.type_trees import Literal, Name, Type, text
-from stubgen.signatures import admits
 
 
 def type_of(slot: Slot, *, records: bool) -> Type:

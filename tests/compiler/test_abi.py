@@ -19,10 +19,12 @@ from cutlass.base_dsl.tvm_ffi_builder import spec
 from cutlass.cute.runtime import make_ptr
 
 import stubgen as sg
-from stubgen.compiler import abi, arguments, author_classes, dsl, plain_values
-from stubgen.compiler.findings import RefusedError
-from stubgen.declare import Call
-from stubgen.model import (
+from stubgen.abi.signatures import Argument, AuthorParameter
+from stubgen.compiler.worker import abi, arguments, author_classes, plain_values
+from stubgen.compiler.worker.dsl import dsl
+from stubgen.compiler.worker.findings import RefusedError
+from stubgen.declare.declarations import Call
+from stubgen.model.library import (
     ConstantSlot,
     Default,
     Field,
@@ -37,7 +39,6 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
-from stubgen.signatures import Argument, AuthorParameter
 
 F32, I32 = cutlass.Float32, cutlass.Int32
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from stubgen.compiler import author_classes, compile_options, plain_values
-from stubgen.model import Default, Field
+from stubgen.compiler.worker import author_classes, compile_options, plain_values
+from stubgen.model.library import Default, Field
 
 
 @dataclasses.dataclass

@@ -10,12 +10,12 @@ import pytest
 from cutlass import cute
 
 import stubgen as sg
-from stubgen.arguments import Dim, PointerArg, StridedArg, TensorArg
-from stubgen.compiler import checks
-from stubgen.declare import Call
-from stubgen.effects import Backward, Effects
-from stubgen.gradients import Gradients
-from stubgen.labels import DeclarationError
+from stubgen.compiler.worker import checks
+from stubgen.declare.arguments import Dim, PointerArg, StridedArg, TensorArg
+from stubgen.declare.declarations import Call
+from stubgen.declare.gradients import Gradients
+from stubgen.declare.labels import DeclarationError
+from stubgen.model.effects import Backward, Effects
 
 F32 = cutlass.Float32
 N = sg.dim("n")

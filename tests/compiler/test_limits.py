@@ -20,7 +20,7 @@ from cuda.bindings.driver import CUstream
 from cutlass import cute
 from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream, make_ptr
 
-from stubgen.compiler import limits, wording
+from stubgen.compiler.worker import limits, wording
 
 if TYPE_CHECKING:
     from nowhere import Missing  # type: ignore[import-not-found]

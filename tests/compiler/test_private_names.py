@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.compiler import dsl
+from stubgen.compiler.worker.dsl import dsl
 
 COMPILER = Path(dsl.__file__).parent
 REQUIRED = {name for _, name in dsl._REQUIRED}

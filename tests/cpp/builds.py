@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from stubgen.effects import Effects
-from stubgen.model import (
+from stubgen.model.effects import Effects
+from stubgen.model.library import (
     ChoiceSlot,
     Default,
     Family,

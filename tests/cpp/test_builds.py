@@ -15,9 +15,10 @@ import msgspec
 import pytest
 from tvm_ffi import libinfo
 
-from stubgen import identity, manifest
-from stubgen.model import Library
-from stubgen.render import linkage
+from stubgen.abi import identity
+from stubgen.model.library import Library
+from stubgen.output import manifest
+from stubgen.render.native import linkage
 from stubgen.render.package_files import render
 from tests.conftest import ROOT, run_stubgen
 from tests.cpp import builds

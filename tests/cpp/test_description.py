@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import manifest
-from stubgen.model import Kernel, Library, ScalarSlot, Symbol, TensorSlot
+from stubgen.model.library import Kernel, Library, ScalarSlot, Symbol, TensorSlot
+from stubgen.output import manifest
 from tests.conftest import ROOT
 from tests.cpp.compilers import CLANG, GCC, Compiler
 

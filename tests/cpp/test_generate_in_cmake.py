@@ -57,7 +57,7 @@ int main(void) {
 
 ENVIRONMENT = {"PYTHONPATH": str(ROOT)}
 SETTINGS = (
-    f"-Dcute_stubgen_DIR={ROOT / 'stubgen' / 'cmake'}",
+    f"-Dcute_stubgen_DIR={ROOT / 'stubgen' / 'integrations' / 'cmake'}",
     f"-DCUTE_STUBGEN_COMMAND={sys.executable};-m;stubgen",
 )
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.model import Library
-from stubgen.render import dispatcher
+from stubgen.model.library import Library
+from stubgen.render.native import dispatcher
 from stubgen.render.package_files import render
 from tests.cpp.compilers import CLANG, CLANG_C, GCC, GCC_C, Compiler
 from tests.unit import rich

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stubgen.dispatch.families import families
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.declare.labels import ChoiceValue
+from stubgen.families.families import families
+from stubgen.model.library import (
     Frozen,
     Kernel,
     Library,

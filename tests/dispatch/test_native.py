@@ -18,8 +18,8 @@ import pytest
 import tvm_ffi
 from tvm_ffi import libinfo
 
-from stubgen import archs
-from stubgen.model import (
+from stubgen.model import archs
+from stubgen.model.library import (
     ConstantSlot,
     Kernel,
     Library,
@@ -32,7 +32,7 @@ from stubgen.model import (
     TupleSlot,
     tvm_ffi_symbol,
 )
-from stubgen.render import dispatcher
+from stubgen.render.native import dispatcher
 from tests.dispatch import models
 from tests.dispatch.models import PACKAGE, tensor, variant
 

@@ -24,21 +24,23 @@ import numpy as np
 import pytest
 import tvm_ffi
 
-from stubgen import compilation, link, signatures
-from stubgen.build import Silent
-from stubgen.cache import NoCache
-from stubgen.compilation import Built
+from stubgen.abi import signatures
+from stubgen.build import compilation
+from stubgen.build.compilation import Built
+from stubgen.build.pipeline import Silent
+from stubgen.compiler.executors import Local
 from stubgen.compiler.jobs import Settings
-from stubgen.diagnostics import StubgenError
-from stubgen.discovery.modules import kernel_modules
-from stubgen.dispatch import constraints
-from stubgen.dispatch.families import families
-from stubgen.executors import Local
-from stubgen.inputs import BuildInputs
-from stubgen.labels import ChoiceValue
-from stubgen.model import Family, Kernel, Library, Module, Variant, Versions
-from stubgen.render import dispatcher
-from stubgen.toolchain import toolchain
+from stubgen.declare.labels import ChoiceValue
+from stubgen.families import constraints
+from stubgen.families.families import families
+from stubgen.model.library import Family, Kernel, Library, Module, Variant, Versions
+from stubgen.native import link
+from stubgen.native.toolchain import toolchain
+from stubgen.problems.problem import StubgenError
+from stubgen.render.native import dispatcher
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import kernel_modules
+from stubgen.store.cache import NoCache
 from tests.dispatch import values
 from tests.dispatch.kernels import slots
 

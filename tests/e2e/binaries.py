@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 from tvm_ffi import libinfo
 
-from stubgen import manifest
 from stubgen.inspection import binaries
-from stubgen.model import (
+from stubgen.model.library import (
     ChoiceSlot,
     Extent,
     Family,
@@ -28,7 +27,8 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
-from stubgen.section import to_section
+from stubgen.model.section import to_section
+from stubgen.output import manifest
 
 EXPORTER = (
     """\

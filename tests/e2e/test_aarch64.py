@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from stubgen import elf, foreign, manifest
-from stubgen.toolchain import ZigToolchain
+from stubgen.native import elf, foreign
+from stubgen.native.toolchain import ZigToolchain
+from stubgen.output import manifest
 from tests.conftest import ROOT, run_stubgen
 
 MACHINE = "aarch64"

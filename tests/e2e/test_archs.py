@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import elf, objects
+from stubgen.native import elf, objects
 from tests.conftest import run_stubgen
 from tests.instructions import X86_64_V2, instruction_sets
 

@@ -565,7 +565,7 @@ def test_a_wrong_configuration_is_one_line(project: Project, text: str, code: st
 def test_wrong_usage_exits_with_2(arguments: list[str], words: str) -> None:
     from typer.testing import CliRunner
 
-    from stubgen.cli import app
+    from stubgen.cli.app import app
 
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 2
@@ -578,13 +578,13 @@ def test_a_defect_of_the_tool_is_one_line_with_the_traceback_in_a_file(
 ) -> None:
     from typer.testing import CliRunner
 
-    from stubgen import build
-    from stubgen.cli import app
+    from stubgen.build import pipeline
+    from stubgen.cli.app import app
 
     def broken(*_: object, **__: object) -> None:
         raise LookupError("of ours")
 
-    monkeypatch.setattr(build, "generate", broken)
+    monkeypatch.setattr(pipeline, "generate", broken)
     done = CliRunner().invoke(app, ["generate", "-C", str(project.folder), "--json"])
     assert done.exit_code == 1
     found = json.loads(done.stdout)["problems"]

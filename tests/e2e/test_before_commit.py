@@ -26,7 +26,7 @@ def test_nothing_is_compiled_or_rendered_when_nothing_changed(project: Project) 
     broken = ("cutlass", "tvm_ffi", "libcst", "jinja2", "ziglang")
     program = project.folder / "without.py"
     program.write_text(
-        f"import sys\nsys.modules.update(dict.fromkeys({broken}))\nfrom stubgen.cli import main\nmain()\n"
+        f"import sys\nsys.modules.update(dict.fromkeys({broken}))\nfrom stubgen.cli.app import main\nmain()\n"
     )
 
     def check() -> subprocess.CompletedProcess[str]:

@@ -53,7 +53,7 @@ class Cluster:
     def stop_host(self, name: str) -> None:
         """Freeze the process that a worker has for one architecture, and nothing else."""
         group = self._groups[name].pid
-        hosts = [pid for pid in processes_of(group) if b"stubgen.remote.host" in command(pid)]
+        hosts = [pid for pid in processes_of(group) if b"stubgen.compiler.dask.host" in command(pid)]
         os.kill(hosts[0], signal.SIGSTOP)
 
     def close(self) -> None:
@@ -333,7 +333,7 @@ def test_a_worker_whose_disk_is_full(cluster: Cluster, whole: dict[str, bytes], 
 
 
 EVIL = """
-from stubgen.remote import dask_worker
+from stubgen.compiler.dask import dask_worker
 
 
 class Evil(Exception):
@@ -350,7 +350,7 @@ def do(run, task, sources):
     return Evil()
 
 
-do.__module__, do.__qualname__ = "stubgen.remote.dask_worker", "do"
+do.__module__, do.__qualname__ = "stubgen.compiler.dask.dask_worker", "do"
 dask_worker.do = do
 """
 

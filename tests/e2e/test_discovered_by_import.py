@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from stubgen.cli import app
+from stubgen.cli.app import app
 from tests.tiny import Project
 
 HELPER = """
@@ -30,7 +30,7 @@ import cutlass
 from cutlass import cute
 from common.helper import publish, published
 
-import stubgen.arguments as arguments
+import stubgen.declare.arguments as arguments
 
 
 @cute.jit

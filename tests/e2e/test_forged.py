@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import cache, jsontext, manifest
-from stubgen.model import Library
+from stubgen.model import jsontext
+from stubgen.model.library import Library
+from stubgen.output import manifest
+from stubgen.store import cache
 from tests.conftest import run_stubgen
 from tests.fuzz.forger import library_file
 from tests.tiny import Project

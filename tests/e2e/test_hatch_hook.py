@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.supported import TVM_FFI
+from stubgen.model.supported import TVM_FFI
 from tests import typecheckers
 from tests.conftest import ROOT
 from tests.environments import Environment

@@ -72,7 +72,7 @@ def test_what_is_done_again(project: Project, tmp_path: Path) -> None:
 
 IMPORTED = """
 import sys
-from stubgen.cli import main
+from stubgen.cli.app import main
 sys.argv = ["cute-stubgen", sys.argv[1]]
 try:
     main()

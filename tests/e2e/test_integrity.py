@@ -12,7 +12,8 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from stubgen import elf, manifest
+from stubgen.native import elf
+from stubgen.output import manifest
 from tests.conftest import ROOT, run_stubgen
 
 CHANGED_BYTES = 60

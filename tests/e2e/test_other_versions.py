@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stubgen.supported import DSL, TVM_FFI, Supported
+from stubgen.model.supported import DSL, TVM_FFI, Supported
 from tests.conftest import ROOT, run_stubgen
 
 KERNEL = """\
@@ -43,12 +43,12 @@ FAULTS = {
     ),
     "CS106": ("cutlass.cute", "raise ImportError('no such library')", "cannot be imported"),
     "CS302": (
-        "stubgen.compiler.abi",
+        "stubgen.compiler.worker.abi",
         "module._tensor = lambda param: module._extent(object())",
         "an extent of the kind object",
     ),
     "CS304": (
-        "stubgen.compiler.readback",
+        "stubgen.compiler.local.readback",
         "module.stated_signatures = lambda library, names: {'one': 'one(out: int32)'}",
         "one(out: int32)",
     ),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.supported import TVM_FFI
+from stubgen.model.supported import TVM_FFI
 from tests import typecheckers
 from tests.conftest import run_stubgen
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.cache import NoCache
-from stubgen.diagnostics import StubgenError
-from stubgen.shards import Division, Merged, Record, Recording, Shard
+from stubgen.build.shards import Division, Merged, Record, Recording, Shard
+from stubgen.problems.problem import StubgenError
+from stubgen.store.cache import NoCache
 from tests.tiny import Project, traced
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import elf
-from stubgen.supported import TVM_FFI
+from stubgen.model.supported import TVM_FFI
+from stubgen.native import elf
 from tests.conftest import ROOT, run_stubgen
 from tests.environments import Environment
 

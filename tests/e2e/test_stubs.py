@@ -15,13 +15,13 @@ import filelock
 import pytest
 from tvm_ffi import libinfo
 
-from stubgen import elf
-from stubgen.diagnostics import StubgenError
 from stubgen.inspection import binaries
 from stubgen.inspection.inspected import inspect
 from stubgen.inspection.integrity import verify
 from stubgen.inspection.packages import find_library
 from stubgen.inspection.stubs import write_stubs
+from stubgen.native import elf
+from stubgen.problems.problem import StubgenError
 from tests import typecheckers
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, CLANG_C

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from stubgen import manifest
-from stubgen.supported import TVM_FFI
+from stubgen.model.supported import TVM_FFI
+from stubgen.output import manifest
 from tests import typecheckers
 from tests.conftest import run_stubgen
 from tests.environments import Environment

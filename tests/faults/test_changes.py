@@ -7,7 +7,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from stubgen.manifest import NAME, read
+from stubgen.output.manifest import NAME, read
 from tests.faults.projects import Project, errors
 
 HEAD = """

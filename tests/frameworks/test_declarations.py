@@ -147,7 +147,7 @@ def test_effects_that_change_are_rendered_and_nothing_is_compiled(tmp_path: Path
     assert "changes=" in (tmp_path / "generated" / "cute_kernels" / "jax" / "__init__.py").read_text()
     # And a run with nothing to do imports none of what is slow to import.
     (tmp_path / "tracer.py").write_text(
-        "import sys\nfrom stubgen.cli import app\napp(standalone_mode=False)\n"
+        "import sys\nfrom stubgen.cli.app import app\napp(standalone_mode=False)\n"
         "print([n for n in ('cutlass', 'libcst', 'jinja2', 'torch', 'jax') if n in sys.modules])\n"
     )
     done = project.run("generate")

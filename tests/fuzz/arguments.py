@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import tvm_ffi
 
-from stubgen.model import (
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Extent,

@@ -26,26 +26,29 @@ from typing import Any
 
 import msgspec
 
-from stubgen import binding, cache, compilation, jsontext, manifest, package, shards
-from stubgen.cache import NoCache
-from stubgen.cli_output import Terminal
-from stubgen.cli_tables import show_difference, show_function, show_library
+from stubgen.abi.signatures import Argument, AuthorParameter
+from stubgen.build import binding, compilation, shards
+from stubgen.build.reuse import Reuse
+from stubgen.cli.printing import Terminal
+from stubgen.cli.tables import show_difference, show_function, show_library
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Settings
-from stubgen.devices import builtin_profile
-from stubgen.diagnostics import StubgenError
-from stubgen.discovery.modules import kernel_modules
-from stubgen.elf_format import HEADER, SECTION
-from stubgen.inputs import BuildInputs
+from stubgen.config.devices import builtin_profile
 from stubgen.inspection.differences import difference
 from stubgen.inspection.inspected import Inspected, inspect
 from stubgen.inspection.integrity import verify
 from stubgen.inspection.packages import find_library
 from stubgen.inspection.stubs import write_stubs
-from stubgen.model import Library, Place
+from stubgen.model import jsontext
+from stubgen.model.library import Library, Place
+from stubgen.model.section import SECTION as SECTION_NAME
+from stubgen.native.elf_format import HEADER, SECTION
+from stubgen.output import manifest, package
+from stubgen.problems.problem import StubgenError
 from stubgen.render.package_files import render
-from stubgen.reuse import Reuse
-from stubgen.section import SECTION as SECTION_NAME
-from stubgen.signatures import Argument, AuthorParameter
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import kernel_modules
+from stubgen.store import cache
+from stubgen.store.cache import NoCache
 from tests.fuzz.forgeries import MARK, damaged, forged
 
 _STARTED = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "socket.connect")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.declare.labels import ChoiceValue
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Extent,

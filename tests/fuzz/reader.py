@@ -12,8 +12,8 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from stubgen.diagnostics import StubgenError
 from stubgen.inspection import binaries
+from stubgen.problems.problem import StubgenError
 from stubgen.render.description import describe
 from tests.fuzz.mutations import mutated
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.model import PointerSlot
+from stubgen.model.library import PointerSlot
 from tests.conftest import ROOT
 from tests.fuzz.references import REACH, REFERENCES
 from tests.fuzz.worker import host_functions, load_library

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stubgen import jsontext, manifest
-from stubgen.model import Family, Library
+from stubgen.model import jsontext
+from stubgen.model.library import Family, Library
+from stubgen.output import manifest
 from tests.conftest import ROOT
 
 COUNTS = {"model": 900, "manifest": 900, "entry": 800, "shard": 400}

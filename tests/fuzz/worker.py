@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import tvm_ffi
 
-from stubgen.model import ChoiceSlot, Family, Kernel, Library, PointerSlot, from_json
+from stubgen.model.library import ChoiceSlot, Family, Kernel, Library, PointerSlot, from_json
 from tests.fuzz.arguments import Call, Drawing, Given, Pointer, Tuple, Value, tensors
 from tests.fuzz.oracle import MisfitError, Oracle, given_values, is_aligned, reachable
 from tests.fuzz.references import REACH, REFERENCES

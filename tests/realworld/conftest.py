@@ -11,8 +11,9 @@ from pathlib import Path
 import filelock
 import pytest
 
-from stubgen import config, manifest
-from stubgen.manifest import Manifest
+from stubgen.config import config
+from stubgen.output import manifest
+from stubgen.output.manifest import Manifest
 from tests.conftest import ROOT, run_stubgen
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from cutlass import cute
 
-from stubgen.compiler import arguments, dsl
 from stubgen.compiler.jobs import ModuleJob, Settings
-from stubgen.compiler.worker import Worker
-from stubgen.declare import Call, declared_in
-from stubgen.devices import builtin_profile
+from stubgen.compiler.worker import arguments
+from stubgen.compiler.worker.dsl import dsl
+from stubgen.compiler.worker.worker import Worker
+from stubgen.config.devices import builtin_profile
+from stubgen.declare.declarations import Call, declared_in
 
 
 class _Caught(Exception):  # noqa: N818  # nothing is wrong

@@ -15,11 +15,12 @@ from typing import Any
 from cutlass import Float32, Int32, Int64, cute
 
 import stubgen as sg
-from stubgen.compiler import arguments, dsl
 from stubgen.compiler.jobs import ModuleJob, Settings
-from stubgen.compiler.worker import Worker
-from stubgen.declare import Call, declared_in
-from stubgen.devices import builtin_profile
+from stubgen.compiler.worker import arguments
+from stubgen.compiler.worker.dsl import dsl
+from stubgen.compiler.worker.worker import Worker
+from stubgen.config.devices import builtin_profile
+from stubgen.declare.declarations import Call, declared_in
 
 
 class Description:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from examples.figures import all_lines, lines_per_declaration
-from stubgen import elf
+from stubgen.native import elf
 from tests import typecheckers
 from tests.conftest import run_stubgen
 from tests.cpp.compilers import CLANG, CLANG_C, GCC, GCC_C, Compiler

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples.figures import glue, lines_per_declaration
-from stubgen import elf
+from stubgen.native import elf
 from tests.conftest import ROOT
 from tests.realworld.conftest import EXAMPLES, Example, Generated
 

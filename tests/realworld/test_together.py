@@ -9,8 +9,8 @@ from pathlib import Path
 import filelock
 import pytest
 
-from stubgen import manifest
-from stubgen.manifest import Manifest
+from stubgen.output import manifest
+from stubgen.output.manifest import Manifest
 from tests import typecheckers
 from tests.conftest import run_stubgen
 from tests.typing.test_types import pyright_lines

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.model import Library
+from stubgen.model.library import Library
 from stubgen.render.package_files import render
 from tests import typecheckers
 from tests.unit import rich

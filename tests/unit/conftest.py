@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stubgen import folders
+from stubgen.system import folders
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stubgen.dispatch.families import families
-from stubgen.effects import Backward, Effects
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.declare.labels import ChoiceValue
+from stubgen.families.families import families
+from stubgen.model.effects import Backward, Effects
+from stubgen.model.library import (
     ConstantSlot,
     Default,
     DeviceProfile,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import objects
-from stubgen.archive import make_archive
-from stubgen.toolchain import HostTarget, Source, SystemToolchain, Toolchain, ZigToolchain
+from stubgen.native import objects
+from stubgen.native.archive import make_archive
+from stubgen.native.toolchain import HostTarget, Source, SystemToolchain, Toolchain, ZigToolchain
 
 # A linker keeps one group of each name, so groups need names of their own, too. The CUDA runtime has such.
 SHARED = r"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stubgen import archs
+from stubgen.model import archs
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import binding, frameworks
-from stubgen.compilation import Built
+from stubgen.abi.signatures import Argument, AuthorParameter
+from stubgen.build import binding
+from stubgen.build.compilation import Built
 from stubgen.compiler.jobs import Compiled
-from stubgen.diagnostics import StubgenError
-from stubgen.discovery.modules import KernelModule
-from stubgen.effects import Effects
-from stubgen.model import (
+from stubgen.frameworks import eligibility
+from stubgen.model.effects import Effects
+from stubgen.model.library import (
     Default,
     Field,
     Frozen,
@@ -34,7 +34,8 @@ from stubgen.model import (
     Variant,
     Versions,
 )
-from stubgen.signatures import Argument, AuthorParameter
+from stubgen.problems.problem import StubgenError
+from stubgen.sources.modules import KernelModule
 from tests.dispatch.models import tensor, variant
 
 PLACE = Place("kernels/k.py", 3)
@@ -239,7 +240,7 @@ def test_what_is_wrong_in_one_module_hides_nothing_of_the_next() -> None:
     found, wrong = binding.bind_modules(known, {"k": alike, "l": clash, "m": [silent]})
     assert [item.code for item in wrong] == ["CS238", "CS214"]
     whole = Library("p", found, Versions("", "", "", ""), {}, frameworks=("torch",))
-    assert [(p.code, p.kernel) for p in frameworks.problems(whole) if p.kernel == "silent"] == [
+    assert [(p.code, p.kernel) for p in eligibility.problems(whole) if p.kernel == "silent"] == [
         ("CS240", "silent")
     ]
     with pytest.raises(StubgenError, match="CS238") as raised:
@@ -252,7 +253,7 @@ def test_what_is_wrong_in_one_module_hides_nothing_of_the_next() -> None:
 
 
 def library(*kernels: Kernel, families: bool = False) -> Library:
-    from stubgen.dispatch import families as of_variants
+    from stubgen.families import families as of_variants
 
     made = of_variants.families(kernels) if families else ()
     return Library("p", (Module("m", "m.py", kernels, made),), Versions("", "", "", ""), {})

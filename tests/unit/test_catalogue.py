@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from stubgen import catalogue
+from stubgen.problems import catalogue
 from tests.conftest import ROOT
 
 CODES = tuple(catalogue.CATALOGUE)

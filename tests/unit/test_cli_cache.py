@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.cache import FolderCache
+from stubgen.store.cache import FolderCache
 from tests.conftest import run_stubgen
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen.cache import Cache, FolderCache, NoCache
-from stubgen.compilation import Built, compile_modules
+from stubgen.abi.signatures import Argument, AuthorParameter
+from stubgen.build.compilation import Built, compile_modules
+from stubgen.build.shards import Division, Shard
 from stubgen.compiler.jobs import (
     Compiled,
     CompileJob,
@@ -24,15 +25,14 @@ from stubgen.compiler.jobs import (
     Outcome,
     Settings,
 )
-from stubgen.diagnostics import Problem, StubgenError
-from stubgen.discovery.modules import KernelModule
-from stubgen.effects import Effects
-from stubgen.host_ir import IRFile
-from stubgen.inputs import BuildInputs
-from stubgen.link import KernelIR
-from stubgen.model import Default, NoneSlot, Place, Record, ScalarSlot, Variant
-from stubgen.shards import Division, Shard
-from stubgen.signatures import Argument, AuthorParameter
+from stubgen.model.effects import Effects
+from stubgen.model.library import Default, NoneSlot, Place, Record, ScalarSlot, Variant
+from stubgen.native.host_ir import IRFile
+from stubgen.native.link import KernelIR
+from stubgen.problems.problem import Problem, StubgenError
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import KernelModule
+from stubgen.store.cache import Cache, FolderCache, NoCache
 
 PLACE = Place("kernels/k.py", 3)
 X = Argument("x", ScalarSlot("float32"))

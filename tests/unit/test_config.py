@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import config
-from stubgen.config import Config
-from stubgen.devices import builtin_profile
-from stubgen.diagnostics import Problem, StubgenError
+from stubgen.config import config
+from stubgen.config.config import Config
+from stubgen.config.devices import builtin_profile
+from stubgen.problems.problem import Problem, StubgenError
 
 
 def load(folder: Path, text: str, **overrides: object) -> Config:

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import jsontext, manifest, model, section
-from stubgen.consistency import contradiction
+from stubgen.model import jsontext, section
+from stubgen.model import library as model
+from stubgen.model.consistency import contradiction
+from stubgen.output import manifest
 
 PLACE = {"file": "kernels/k.py", "line": 1}
 TENSOR: dict[str, Any] = {"type": "tensor", "dtype": "float32", "shape": [{"type": "symbol", "name": "n"}, 4]}

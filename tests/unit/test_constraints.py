@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stubgen.dispatch import constraints
-from stubgen.dispatch.constraints import (
+from stubgen.families import constraints
+from stubgen.families.constraints import (
     Constraint,
     Feature,
     Integers,
@@ -15,7 +15,7 @@ from stubgen.dispatch.constraints import (
     Values,
     What,
 )
-from stubgen.model import (
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     NoneSlot,

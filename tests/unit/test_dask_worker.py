@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from stubgen.compiler.dask import tasks
+from stubgen.compiler.dask.tasks import Run
 from stubgen.compiler.jobs import Settings
-from stubgen.remote import tasks
-from stubgen.remote.tasks import Run
 
 pytest.importorskip("distributed")
 
-from stubgen.remote import dask_worker
+from stubgen.compiler.dask import dask_worker
 
 
 def test_runs_leave_each_other_s_processes_alone(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from stubgen.dispatch.constraints import Constraint, Feature, Integers, Layout, Values
-from stubgen.model import (
+from stubgen.families.constraints import Constraint, Feature, Integers, Layout, Values
+from stubgen.model.library import (
     ConstantSlot,
     Kernel,
     NoneSlot,
@@ -19,7 +19,7 @@ from stubgen.model import (
     TensorSlot,
     TupleSlot,
 )
-from stubgen.render import decision_tree
+from stubgen.render.native import decision_tree
 from tests.dispatch.models import tensor, variant
 
 N = Symbol("n")

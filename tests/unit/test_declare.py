@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stubgen as sg
-from stubgen import declare
-from stubgen.arguments import Dim, StreamArg
-from stubgen.declare import Call, Declaration
-from stubgen.labels import DeclarationError, identifier_part, label_of
+from stubgen.declare import declarations
+from stubgen.declare.arguments import Dim, StreamArg
+from stubgen.declare.declarations import Call, Declaration
+from stubgen.declare.labels import DeclarationError, identifier_part, label_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 values = st.one_of(
@@ -30,11 +30,11 @@ values = st.one_of(
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start without declarations, and leave none."""
-    monkeypatch.setattr(declare, "_declared", [])
+    monkeypatch.setattr(declarations, "_declared", [])
 
 
 def declared() -> tuple[Declaration, ...]:
-    return declare.declared_in(__file__)
+    return declarations.declared_in(__file__)
 
 
 def function(*_: object, **__: object) -> None:
@@ -274,7 +274,7 @@ def test_a_parameter_may_be_called_fn() -> None:
 
 def test_declarations_of_other_files_are_not_mixed_in() -> None:
     sg.export(function)
-    assert declare.declared_in("/elsewhere.py") == ()
+    assert declarations.declared_in("/elsewhere.py") == ()
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.discovery.parsed import ParsedFiles
+from stubgen.sources.parsed import ParsedFiles
 
 HEAD = "import stubgen as sg\nfrom stubgen import backward, export as declare\n"
 PLAIN = HEAD + "sg.export(f, x)\n"

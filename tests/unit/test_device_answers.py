@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 ASKED = """
-from stubgen.compiler.device import DeviceAnswers, answer_for_torch
-from stubgen.devices import builtin_profile
+from stubgen.compiler.worker.device import DeviceAnswers, answer_for_torch
+from stubgen.config.devices import builtin_profile
 import torch
 
 answer_for_torch(DeviceAnswers("sm_90a", builtin_profile("sm_90a")))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stubgen.diagnostics import Problem, in_order, problem
-from stubgen.model import Place
+from stubgen.model.library import Place
+from stubgen.problems.problem import Problem, in_order, problem
 
 HERE = Place("kernels/k.py", 3)
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stubgen import manifest
-from stubgen.dispatch.families import families
-from stubgen.effects import Backward, Effects
+from stubgen.families.families import families
 from stubgen.inspection.differences import difference
-from stubgen.model import (
+from stubgen.model.effects import Backward, Effects
+from stubgen.model.library import (
     Default,
     Field,
     Framework,
@@ -29,6 +28,7 @@ from stubgen.model import (
     Variant,
     Versions,
 )
+from stubgen.output import manifest
 from tests.conftest import run_stubgen
 
 N = Symbol("n")

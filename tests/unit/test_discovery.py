@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import installed
-from stubgen.diagnostics import StubgenError
-from stubgen.discovery.imports import ImportGraph, import_name, source_closure
-from stubgen.discovery.modules import (
+from stubgen.problems.problem import StubgenError
+from stubgen.sources import installed
+from stubgen.sources.imports import ImportGraph, import_name, source_closure
+from stubgen.sources.modules import (
     ModuleListing,
     kernel_modules,
     list_functions,
     name_problems,
     require_kernels,
 )
-from stubgen.discovery.parsed import ParsedFiles
+from stubgen.sources.parsed import ParsedFiles
 
 JIT = """
     import cutlass.cute as cute
@@ -287,7 +287,7 @@ def test_invalid_escapes_in_a_scanned_file_do_not_warn(
     [
         "import stubgen\nstubgen.export(f)",
         "from stubgen import *\nexport(f)",
-        "import stubgen.declare as d\n[d.export(f) for f in ()]",
+        "import stubgen.declare.declarations as d\n[d.export(f) for f in ()]",
         "if 1:\n  def g():\n    import stubgen as s",
         "from helper import publish\npublish(f)",
         "from near import publish",

@@ -7,12 +7,11 @@ from collections import Counter
 
 import pytest
 
-from stubgen.diagnostics import StubgenError
-from stubgen.dispatch import constraints, tree
-from stubgen.dispatch.constraints import Constraint, Integers, Layout, Relation, Values
-from stubgen.dispatch.families import families, gaps
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.declare.labels import ChoiceValue
+from stubgen.families import constraints, tree
+from stubgen.families.constraints import Constraint, Integers, Layout, Relation, Values
+from stubgen.families.families import families, gaps
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Default,
@@ -26,6 +25,7 @@ from stubgen.model import (
     Symbol,
     TupleSlot,
 )
+from stubgen.problems.problem import StubgenError
 from tests.dispatch.models import tensor, variant
 
 MIRRORED = {"subset": "superset", "superset": "subset"}

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import elf
-from stubgen.diagnostics import StubgenError
-from stubgen.host_ir import IRFile
-from stubgen.link import KernelIR, link_library
-from stubgen.toolchain import HostTarget, Source, ZigToolchain
+from stubgen.native import elf
+from stubgen.native.host_ir import IRFile
+from stubgen.native.link import KernelIR, link_library
+from stubgen.native.toolchain import HostTarget, Source, ZigToolchain
+from stubgen.problems.problem import StubgenError
 from tests.unit import ir_samples
 
 ARCHS = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_100f", "sm_103a", "sm_120a", "sm_121a")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.model import Library
-from stubgen.render import dispatcher
+from stubgen.model.library import Library
+from stubgen.render.native import dispatcher
 from stubgen.render.package_files import render
 from tests.conftest import ROOT
 from tests.unit import rich
@@ -64,7 +64,7 @@ def test_every_file_is_as_it_was_reviewed(package: str) -> None:
 PRINT = """
 import hashlib, json
 from tests.unit.test_expected import LIBRARIES, rendered
-from stubgen.render.dispatcher import exports
+from stubgen.render.native.dispatcher import exports
 texts = {p: t for library in LIBRARIES.values() for p, t in rendered(library).items()}
 texts |= {package: repr(exports(library)) for package, library in LIBRARIES.items()}
 print(json.dumps({p: hashlib.sha256(t.encode()).hexdigest() for p, t in texts.items()}))

@@ -8,13 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen.diagnostics import StubgenError
-from stubgen.dispatch import tree
-from stubgen.dispatch.constraints import Feature, Integers, Values
-from stubgen.dispatch.families import decision_tree, families, gaps, selections
-from stubgen.dispatch.tree import Candidate, Leaf, Switch
-from stubgen.effects import Effects
-from stubgen.model import (
+from stubgen.families import tree
+from stubgen.families.constraints import Feature, Integers, Values
+from stubgen.families.families import decision_tree, families, gaps, selections
+from stubgen.families.tree import Candidate, Leaf, Switch
+from stubgen.model.effects import Effects
+from stubgen.model.library import (
     Axis,
     ChoiceSlot,
     ConstantSlot,
@@ -32,6 +31,7 @@ from stubgen.model import (
     TupleSlot,
     Variant,
 )
+from stubgen.problems.problem import StubgenError
 from tests.dispatch.models import tensor, variant
 
 N = Symbol("n")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import foreign
-from stubgen.diagnostics import StubgenError
+from stubgen.native import foreign
+from stubgen.problems.problem import StubgenError
 
 SHARED = "thing/lib/libthing.so"
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import frameworks
-from stubgen.diagnostics import StubgenError
-from stubgen.dispatch.families import families
-from stubgen.effects import Backward, Effects
-from stubgen.model import (
+from stubgen.families.families import families
+from stubgen.frameworks import eligibility, functional
+from stubgen.frameworks.functional import Functional, Like, NotDerivableError, Output
+from stubgen.model.effects import Backward, Effects
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Family,
@@ -35,8 +35,7 @@ from stubgen.model import (
     TupleSlot,
     Versions,
 )
-from stubgen.render import functional
-from stubgen.render.functional import Functional, Like, NotDerivableError, Output
+from stubgen.problems.problem import StubgenError
 from tests.dispatch.models import tensor, variant
 
 N, M = Symbol("n"), Symbol("m")
@@ -135,22 +134,22 @@ def test_why_a_framework_has_a_function_or_not(
     slots: dict[str, Slot], torch: str | None, jax: str | None
 ) -> None:
     one = kernel("one", **slots)
-    assert (frameworks.why_not("torch", one), frameworks.why_not("jax", one)) == (torch, jax)
+    assert (eligibility.why_not("torch", one), eligibility.why_not("jax", one)) == (torch, jax)
 
 
 def test_a_module_of_pytorch_takes_its_own_name() -> None:
     one = kernel("functional", x=HOST)
-    assert frameworks.why_not("torch", one) == "a module is called so"
-    assert frameworks.why_not("jax", one) is None
+    assert eligibility.why_not("torch", one) == "a module is called so"
+    assert eligibility.why_not("jax", one) is None
 
 
 def test_what_is_shown_and_what_is_left_out_are_all() -> None:
     one, two, both = kernel("one", x=HOST), kernel("two", f=F32), kernel("both", x=HOST, y=GPU)
     own = library(one, two, both)
-    assert [(m.name, f.name) for m, f in frameworks.shown(own, "torch")] == [("m", "one"), ("m", "both")]
-    assert list(frameworks.left_out(own, "torch")) == [("two", "it takes no tensor")]
-    assert [f.name for _, f in frameworks.shown(own, "jax")] == ["one"]
-    assert list(frameworks.left_out(own, "jax")) == [
+    assert [(m.name, f.name) for m, f in eligibility.shown(own, "torch")] == [("m", "one"), ("m", "both")]
+    assert list(eligibility.left_out(own, "torch")) == [("two", "it takes no tensor")]
+    assert [f.name for _, f in eligibility.shown(own, "jax")] == ["one"]
+    assert list(eligibility.left_out(own, "jax")) == [
         ("two", "it takes no tensor"),
         ("both", "its tensors are on host and GPU"),
     ]
@@ -180,7 +179,7 @@ def test_what_may_be_none(slot: Slot, optional: bool) -> None:
 
 def problems(*kernels: Kernel, names: tuple[Framework, ...] = ("torch", "jax")) -> list[str]:
     try:
-        frameworks.require(library(*kernels, names=names))
+        eligibility.require(library(*kernels, names=names))
     except StubgenError as error:
         return [f"{p.code} {p.place}: {p.message}; {p.remedy}" for p in error.problems]
     return []

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import stubgen as sg
-from stubgen.arguments import Dim, PointerArg, StreamArg, StridedArg, TensorArg
-from stubgen.declare import Call, declared_in
-from stubgen.gradients import Gradients
+from stubgen.declare.arguments import Dim, PointerArg, StreamArg, StridedArg, TensorArg
+from stubgen.declare.declarations import Call, declared_in
+from stubgen.declare.gradients import Gradients
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import elf
-from stubgen.diagnostics import StubgenError
-from stubgen.host_ir import IRFile
-from stubgen.hostcode import read_host_code
-from stubgen.link import KernelIR, compile_objects, link_objects
-from stubgen.model import HostCode
-from stubgen.render.project import wheel_tag
-from stubgen.toolchain import CpuName, HostTarget, Source, ZigToolchain
+from stubgen.model.library import HostCode
+from stubgen.native import elf
+from stubgen.native.host_ir import IRFile
+from stubgen.native.hostcode import read_host_code
+from stubgen.native.link import KernelIR, compile_objects, link_objects
+from stubgen.native.toolchain import CpuName, HostTarget, Source, ZigToolchain
+from stubgen.problems.problem import StubgenError
+from stubgen.render.project.project_files import wheel_tag
 from tests.instructions import instruction_sets
 from tests.unit import ir_samples
 

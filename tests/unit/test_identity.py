@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from stubgen import identity, model
-from stubgen.identity import _UNNOTICED, build_id  # pyright: ignore[reportPrivateUsage]
+from stubgen.abi import identity
+from stubgen.abi.identity import _UNNOTICED, build_id  # pyright: ignore[reportPrivateUsage]
+from stubgen.model import library as model
 from tests.unit import samples
 
 VERSIONS = model.Versions("1", "2", "3", "4")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import stubgen
-from stubgen.config import Config
-from stubgen.depfile import dependencies, write_depfile
-from stubgen.diagnostics import StubgenError
+from stubgen.build.depfile import dependencies, write_depfile
+from stubgen.config.config import Config
+from stubgen.problems.problem import StubgenError
 
 KERNELS = "import stubgen as sg\nimport shared\n\nsg.export(shared.kernel)\n"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import elf, runtimes
-from stubgen.diagnostics import StubgenError
-from stubgen.host_ir import IRFile
-from stubgen.link import KernelIR, companion_source, link_library, verify_library
-from stubgen.toolchain import HostTarget, Source, ZigToolchain
+from stubgen.native import elf, runtimes
+from stubgen.native.host_ir import IRFile
+from stubgen.native.link import KernelIR, companion_source, link_library, verify_library
+from stubgen.native.toolchain import HostTarget, Source, ZigToolchain
+from stubgen.problems.problem import StubgenError
 from tests.unit import ir_samples
 
 HOST = HostTarget()

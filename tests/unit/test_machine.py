@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stubgen import machine
+from stubgen.compiler.local import machine
 
 GIB = 2**30
 

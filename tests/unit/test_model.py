@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stubgen import jsontext, manifest
-from stubgen.model import (
+from stubgen.model import jsontext
+from stubgen.model.library import (
     ConstantSlot,
     Default,
     Kernel,
@@ -26,6 +26,7 @@ from stubgen.model import (
     from_json,
     to_json,
 )
+from stubgen.output import manifest
 from tests.unit.samples import libraries
 
 patient = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=60)
@@ -123,6 +124,6 @@ def test_a_manifest_of_another_version_is_none(tmp_path: Path, text: str) -> Non
 
 
 def test_the_model_needs_neither_the_dsl_nor_the_disk() -> None:
-    code = "import sys, stubgen.model; print('cutlass' in sys.modules, 'tvm_ffi' in sys.modules)"
+    code = "import sys, stubgen.model.library; print('cutlass' in sys.modules, 'tvm_ffi' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

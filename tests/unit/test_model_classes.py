@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import model
-from stubgen.effects import Effects
-from stubgen.model import (
+from stubgen.model import library as model
+from stubgen.model.effects import Effects
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Family,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stubgen import names
+from stubgen.model import names
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from stubgen.model import (
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Default,
@@ -23,8 +23,9 @@ from stubgen.model import (
     Symbol,
     TupleSlot,
 )
-from stubgen.render import c_values, cpp_types, layout, python_types, type_trees
-from stubgen.render.c_values import Packing, Value
+from stubgen.render import cpp_types, layout, python_types, type_trees
+from stubgen.render.c import c_values
+from stubgen.render.c.c_values import Packing, Value
 from stubgen.render.type_trees import Literal, Name, Tuple, Type
 from tests.dispatch.models import tensor
 

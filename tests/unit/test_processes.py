@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from stubgen.compiler.processes import Ended, Marked, Processes, Task
-from stubgen.diagnostics import StubgenError, problem
+from stubgen.compiler.local.processes import Ended, Marked, Processes, Task
+from stubgen.problems.problem import StubgenError, problem
 
 GENEROUS = 300
 """Seconds, for what takes none on any machine."""

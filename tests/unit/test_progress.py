@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from stubgen.cli_progress import shown
-from stubgen.progress import Tally
+from stubgen.build.progress import Tally
+from stubgen.cli.progress_view import shown
 
 
 class Clock:

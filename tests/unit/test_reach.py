@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.discovery.modules import kernel_modules
-from stubgen.inputs import BuildInputs
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import kernel_modules
 
 KERNELS = '''
 """Two kernels."""

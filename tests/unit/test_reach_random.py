@@ -16,8 +16,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stubgen.discovery.modules import kernel_modules
-from stubgen.inputs import BuildInputs
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import kernel_modules
 
 MODULES = ("reach_k", "reach_a", "reach_b", "reach_c")
 """Each may import those behind it; the first has the kernels."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from stubgen import classes
+from stubgen.abi.signatures import Argument
+from stubgen.build import classes
 from stubgen.compiler.jobs import Compiled
-from stubgen.model import (
+from stubgen.model.library import (
     ConstantSlot,
     Default,
     Field,
@@ -22,8 +23,7 @@ from stubgen.model import (
     TupleSlot,
     Variant,
 )
-from stubgen.render.records import python_class
-from stubgen.signatures import Argument
+from stubgen.render.python.records import python_class
 
 HERE = Place("kernels/k.py", 1)
 F32 = ScalarSlot("float32")

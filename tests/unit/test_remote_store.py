@@ -16,9 +16,9 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from stubgen.cache import FolderCache, NoCache
-from stubgen.diagnostics import StubgenError
-from stubgen.remote import store
+from stubgen.problems.problem import StubgenError
+from stubgen.store import remote
+from stubgen.store.cache import FolderCache, NoCache
 
 KEYS = [f"{number:064x}" for number in range(64)]
 
@@ -61,17 +61,17 @@ def slow() -> Iterator[type[Slow]]:
     Slow.gate.set()
 
 
-def said(cache: store.RemoteCache) -> list[str]:
+def said(cache: remote.RemoteCache) -> list[str]:
     return [item.code + " " + item.message for item in cache.warnings()]
 
 
 def test_many_are_fetched_at_once(slow: type[Slow], tmp_path: Path) -> None:
-    first = store.open_remote("slow://shared", FolderCache(tmp_path / "first"))
+    first = remote.open_remote("slow://shared", FolderCache(tmp_path / "first"))
     for key in KEYS:
         first.put(key, key.encode())
     first.tidy()
     slow.delay = 0.2
-    second = store.open_remote("slow://shared", NoCache())
+    second = remote.open_remote("slow://shared", NoCache())
     second.expect(KEYS)
     assert second._waiting._so_far < len(KEYS) * slow.delay / 2, "sixteen at a time"
     assert second.get(KEYS[0]) == KEYS[0].encode(), "without a folder, too"
@@ -81,9 +81,9 @@ def test_many_are_fetched_at_once(slow: type[Slow], tmp_path: Path) -> None:
 def test_a_store_that_is_slow_has_nothing_any_more(
     slow: type[Slow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_ALLOWANCE", 1.0)
+    monkeypatch.setattr(remote, "_ALLOWANCE", 1.0)
     slow.delay = 0.3
-    cache = store.open_remote("slow://shared", FolderCache(tmp_path))
+    cache = remote.open_remote("slow://shared", FolderCache(tmp_path))
     answers = [cache.get(key) for key in KEYS]  # one after the other: 19 s
     assert answers == [None] * len(KEYS)
     (warning,) = said(cache)
@@ -95,14 +95,14 @@ def test_a_store_that_is_slow_has_nothing_any_more(
 def test_waiting_for_what_is_there_is_worth_it(
     slow: type[Slow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = store.open_remote("slow://shared", FolderCache(tmp_path / "first"))
+    first = remote.open_remote("slow://shared", FolderCache(tmp_path / "first"))
     for key in KEYS:
         first.put(key, key.encode())
     first.tidy()
-    monkeypatch.setattr(store, "_ALLOWANCE", 0.5)
-    monkeypatch.setattr(store, "_WORTH", 10.0)
+    monkeypatch.setattr(remote, "_ALLOWANCE", 0.5)
+    monkeypatch.setattr(remote, "_WORTH", 10.0)
     slow.delay = 0.1
-    second = store.open_remote("slow://shared", FolderCache(tmp_path / "second"))
+    second = remote.open_remote("slow://shared", FolderCache(tmp_path / "second"))
     assert [second.get(key) for key in KEYS[:10]] == [key.encode() for key in KEYS[:10]]
     assert said(second) == []
 
@@ -110,9 +110,9 @@ def test_waiting_for_what_is_there_is_worth_it(
 def test_uploads_that_take_too_long(
     slow: type[Slow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_UPLOADING", 0.5)
+    monkeypatch.setattr(remote, "_UPLOADING", 0.5)
     slow.gate.clear()
-    cache = store.open_remote("slow://shared", FolderCache(tmp_path))
+    cache = remote.open_remote("slow://shared", FolderCache(tmp_path))
     for key in KEYS[:3]:
         cache.put(key, b"data")
     cache.tidy()
@@ -123,8 +123,8 @@ def test_uploads_that_take_too_long(
 SILENT = """
 import sys
 from pathlib import Path
-from stubgen.cache import FolderCache
-from stubgen.remote import store
+from stubgen.store.cache import FolderCache
+from stubgen.store import remote as store
 store._SILENCE = 1.0
 cache = store.open_remote("s3://bucket", FolderCache(Path(sys.argv[1])))
 print(cache.get("0" * 64), [cache.get(f"{n:064x}") for n in range(100)] == [None] * 100)
@@ -165,12 +165,12 @@ def test_a_store_that_accepts_and_says_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_urls_without_secrets(url: str, shown: str) -> None:
-    assert store.shown_url(url) == shown
+    assert remote.shown_url(url) == shown
 
 
 def test_no_message_has_the_password(slow: type[Slow], tmp_path: Path) -> None:
     fsspec.register_implementation("broken", Broken, clobber=True)
-    cache = store.open_remote("broken://me:s3cr%2Ft@host/bucket", FolderCache(tmp_path))
+    cache = remote.open_remote("broken://me:s3cr%2Ft@host/bucket", FolderCache(tmp_path))
     assert cache.get(KEYS[0]) is None
     (warning,) = said(cache)
     assert warning == (
@@ -179,5 +179,5 @@ def test_no_message_has_the_password(slow: type[Slow], tmp_path: Path) -> None:
     )
     for url in ("nowhere://me:s3crt@host", "gs://me:s3crt@host"):
         with pytest.raises(StubgenError, match=r"CS12[01]: .*me:\*\*\*@host") as caught:
-            store.open_remote(url, FolderCache(tmp_path))
+            remote.open_remote(url, FolderCache(tmp_path))
         assert "s3crt" not in str(caught.value)

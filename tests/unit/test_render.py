@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stubgen import names
-from stubgen.model import (
+from stubgen.model import names
+from stubgen.model.library import (
     ChoiceSlot,
     Default,
     Frozen,
@@ -33,9 +33,10 @@ from stubgen.model import (
     Variant,
     Versions,
 )
-from stubgen.render import dispatcher, documentation, python_types, type_trees
+from stubgen.render import documentation, python_types, type_trees
 from stubgen.render.cpp_types import parameter_names
 from stubgen.render.layout import WIDTH, call_like, docstring, wrapped
+from stubgen.render.native import dispatcher
 from stubgen.render.package_files import render
 from tests.unit.samples import defaults, family_slots, identifiers
 

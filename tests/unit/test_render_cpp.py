@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import names
-from stubgen.model import (
+from stubgen.model import names
+from stubgen.model.library import (
     ConstantSlot,
     Default,
     Field,
@@ -36,8 +36,8 @@ from stubgen.model import (
     Versions,
 )
 from stubgen.render import cpp_types
-from stubgen.render.c import shared_headers
-from stubgen.render.cpp import cpp_headers
+from stubgen.render.c.c_headers import shared_headers
+from stubgen.render.cpp.cpp_headers import cpp_headers
 from tests.cpp.compilers import GCC
 
 VECTOR = TensorSlot("float32", (Symbol("n"),))

@@ -11,16 +11,16 @@ import msgspec
 import pytest
 
 import stubgen
-from stubgen import fingerprint, installed
-from stubgen.cache import FolderCache
+from stubgen.build.reuse import Found, Reuse
 from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Outcome, Settings
-from stubgen.devices import builtin_profile
-from stubgen.discovery.imports import import_name
-from stubgen.discovery.modules import kernel_modules
-from stubgen.host_ir import IRFile
-from stubgen.inputs import BuildInputs
-from stubgen.model import Place
-from stubgen.reuse import Found, Reuse
+from stubgen.config.devices import builtin_profile
+from stubgen.model.library import Place
+from stubgen.native.host_ir import IRFile
+from stubgen.sources import fingerprint, installed
+from stubgen.sources.imports import import_name
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import kernel_modules
+from stubgen.store.cache import FolderCache
 
 KERNELS = '''
 """Kernels."""
@@ -232,10 +232,10 @@ def test_the_version_of_python(project: Project, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("file", "shapes"),
     [
-        ("stubgen/compiler/worker.py", True),
-        ("stubgen/compiler/dsl.py", True),
-        ("stubgen/declare.py", True),
-        ("stubgen/cli.py", False),
+        ("stubgen/compiler/worker/worker.py", True),
+        ("stubgen/compiler/worker/dsl/dsl.py", True),
+        ("stubgen/declare/declarations.py", True),
+        ("stubgen/cli/app.py", False),
     ],
 )
 def test_the_tool_itself(project: Project, monkeypatch: pytest.MonkeyPatch, file: str, shapes: bool) -> None:
@@ -265,13 +265,18 @@ def test_whatever_a_worker_imports_of_the_tool_shapes_the_key() -> None:
     root = Path(stubgen.__file__).parents[1]
     shaping = {path.relative_to(root).as_posix() for path in fingerprint.shaping_sources()}
     assert {
-        "stubgen/compiler/worker.py",
-        "stubgen/compiler/dsl.py",
-        "stubgen/declare.py",
-        "stubgen/labels.py",
-        "stubgen/names.py",
-        "stubgen/signatures.py",
+        "stubgen/compiler/worker/worker.py",
+        "stubgen/compiler/worker/dsl/dsl.py",
+        "stubgen/declare/declarations.py",
+        "stubgen/declare/labels.py",
+        "stubgen/model/names.py",
+        "stubgen/abi/signatures.py",
     } <= shaping
     assert shaping.isdisjoint(
-        {"stubgen/render/dispatcher.py", "stubgen/render/python.py", "stubgen/cli.py", "stubgen/link.py"}
+        {
+            "stubgen/render/native/dispatcher.py",
+            "stubgen/render/python/python_package.py",
+            "stubgen/cli/app.py",
+            "stubgen/native/link.py",
+        }
     )

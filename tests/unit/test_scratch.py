@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.diagnostics import StubgenError
-from stubgen.scratch import scratch_folder
+from stubgen.problems.problem import StubgenError
+from stubgen.system.scratch import scratch_folder
 from tests.conftest import ROOT
 
 
@@ -55,7 +55,7 @@ def test_what_a_run_left_that_was_just_killed_is_removed(temporary: Path) -> Non
         import multiprocessing, os, signal
         from multiprocessing import forkserver
         from pathlib import Path
-        from stubgen.scratch import keep_sockets_in_scratch, scratch_folder
+        from stubgen.system.scratch import keep_sockets_in_scratch, scratch_folder
         with scratch_folder() as folder:
             (folder / "file").touch()
             keep_sockets_in_scratch()

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stubgen.model import (
+from stubgen.abi.signatures import Argument, AuthorKind, AuthorParameter, admits, bind
+from stubgen.model.library import (
     ConstantSlot,
     Default,
     Frozen,
@@ -26,7 +27,6 @@ from stubgen.model import (
     TupleSlot,
 )
 from stubgen.render import python_types
-from stubgen.signatures import Argument, AuthorKind, AuthorParameter, admits, bind
 from tests.unit.samples import defaults, identifiers, slots
 
 F32 = ScalarSlot("float32")

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stubgen import stamps
-from stubgen.stamps import Stamp
+from stubgen.system import stamps
+from stubgen.system.stamps import Stamp
 
 OLD = time.time_ns() - 60 * 10**9
 

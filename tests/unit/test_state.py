@@ -12,12 +12,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from stubgen import installed, state
-from stubgen.config import Config
-from stubgen.diagnostics import Problem
-from stubgen.discovery.modules import kernel_modules
-from stubgen.inputs import BuildInputs
-from stubgen.state import Summary
+from stubgen.config.config import Config
+from stubgen.output import state
+from stubgen.output.state import Summary
+from stubgen.problems.problem import Problem
+from stubgen.sources import installed
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import kernel_modules
 
 SUMMARY = Summary("ops", 3, (Problem("CS602", "it returns", "do not", kernel="one"),))
 OUTPUTS = {"ops/__init__.py": "", "ops/lib/libops.so": "ELF", "pyproject.toml": "[project]"}

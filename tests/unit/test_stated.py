@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stubgen.dispatch.texts import stated
-from stubgen.labels import ChoiceValue
-from stubgen.model import (
+from stubgen.abi.signature_texts import stated
+from stubgen.declare.labels import ChoiceValue
+from stubgen.model.library import (
     ChoiceSlot,
     ConstantSlot,
     Family,

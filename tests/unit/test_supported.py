@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from packaging.requirements import Requirement
 
-from stubgen import versions
-from stubgen.model import Versions
-from stubgen.supported import DSL, TVM_FFI, Supported
+from stubgen.build import versions
+from stubgen.model.library import Versions
+from stubgen.model.supported import DSL, TVM_FFI, Supported
 from tests.conftest import ROOT
 
 if sys.version_info >= (3, 11):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stubgen.inspection.texts import Value, parse
-from stubgen.model import (
+from stubgen.model.library import (
     ConstantSlot,
     NoneSlot,
     PointerSlot,

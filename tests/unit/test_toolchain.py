@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from stubgen import commands, elf
-from stubgen.commands import ToolError
-from stubgen.toolchain import HostTarget, Source, SystemToolchain, Toolchain, ZigToolchain, toolchain
+from stubgen.native import commands, elf
+from stubgen.native.commands import ToolError
+from stubgen.native.toolchain import HostTarget, Source, SystemToolchain, Toolchain, ZigToolchain, toolchain
 from tests.unit import ir_samples
 
 HOST = HostTarget()
@@ -140,7 +140,7 @@ class TestZig:
     @pytest.mark.slow
     def test_builds_at_once_share_an_empty_cache(self, tmp_path: Path, fresh_cache: Path) -> None:
         script = (
-            "import sys; from pathlib import Path; from stubgen.toolchain import ZigToolchain;"
+            "import sys; from pathlib import Path; from stubgen.native.toolchain import ZigToolchain;"
             "from tests.unit.test_toolchain import build; build(ZigToolchain(), Path(sys.argv[1]))"
         )
 

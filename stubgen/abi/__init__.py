@@ -1,0 +1,1 @@
+"""What compiled functions and their callers agree on: signatures, symbols, the build id."""

@@ -1,0 +1,1 @@
+"""Worker processes of a Dask cluster; they need the extra ``dask``."""

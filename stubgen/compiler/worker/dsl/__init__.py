@@ -1,0 +1,1 @@
+"""The private corners of the DSL that the tool must touch."""

@@ -1,0 +1,1 @@
+"""What kernel authors write: declarations and their arguments, as they were written."""

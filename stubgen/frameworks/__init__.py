@@ -1,0 +1,1 @@
+"""Which functions the modules for PyTorch and JAX have, and how these make their outputs."""

@@ -1,0 +1,1 @@
+"""Build systems that call the tool: hatchling and CMake."""

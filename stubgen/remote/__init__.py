@@ -1,1 +1,0 @@
-"""Other machines: stores that they share, and clusters that compile. Each part needs an extra of its own."""

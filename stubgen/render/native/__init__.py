@@ -1,0 +1,1 @@
+"""The C that is compiled into the library."""

@@ -1,0 +1,1 @@
+"""Files that let pip, CMake and pkg-config use the package."""

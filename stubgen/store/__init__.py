@@ -1,0 +1,1 @@
+"""What was compiled before, found again by its hash: in a folder, or elsewhere."""
