@@ -11,7 +11,17 @@ import msgspec
 
 from stubgen.model import names
 from stubgen.store.cache import Cache
-from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, Exported, LeftOut, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import (
+    Compiled,
+    CompileJob,
+    Declared,
+    Expansion,
+    Exported,
+    LeftOut,
+    ModuleJob,
+    Outcome,
+    Settings,
+)
 from stubgen.problems.problem import Problem, in_order, problem, raise_if_any
 from stubgen.sources import imports
 from stubgen.sources.modules import KernelModule, name_problems

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
 from dataclasses import dataclass
@@ -61,7 +60,7 @@ class IRFile:
 
     path: Path
 
-    @functools.cached_property
+    @property
     def digest(self) -> str:
         """Of the file's content."""
         return hashlib.sha256(self.read()).hexdigest()

@@ -70,7 +70,8 @@ def archive(members: Mapping[str, bytes]) -> bytes:
     members
         The objects by name, in their order.
     """
-    starts, long_names = [], bytearray()
+    starts: list[int] = []
+    long_names = bytearray()
     for name in members:
         starts.append(len(long_names))
         long_names += f"{name}/\n".encode()
@@ -78,7 +79,7 @@ def archive(members: Mapping[str, bytes]) -> bytes:
     texts = b"".join(f"{name}\0".encode() for _, name in defined)
     index_size = 4 + 4 * len(defined) + len(texts)
     at = len(_ARCHIVE) + 2 * _MEMBER_HEADER + _even(index_size) + _even(len(long_names))
-    places = []
+    places: list[int] = []
     for data in members.values():
         places.append(at)
         at += _MEMBER_HEADER + _even(len(data))

@@ -181,7 +181,8 @@ class _Scopes(BaseMetadataProvider[Scope | None]):
 
     def get_metadata(self, key: Any, node: cst.CSTNode, default: Any = None) -> Any:
         """Answer for libcst's own provider."""
-        return super().get_metadata(_Contexts, node, default)
+        provider: Any = super()
+        return provider.get_metadata(_Contexts, node, default)
 
 
 class _ScopeVisitor(ScopeVisitor):

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,18 @@ def test_every_folder_is_a_room_and_every_module_lies_in_one() -> None:
     top = [path for path in (ROOT / "stubgen").iterdir() if path.name not in ("__pycache__", "py.typed")]
     assert sorted(path.name for path in top if path.is_dir()) == sorted(rooms())
     assert sorted(path.name for path in top if not path.is_dir()) == ["__init__.py", "__main__.py"]
+
+
+def test_the_wheel_of_the_tool_has_every_module_and_template(tmp_path: Path) -> None:
+    """A pattern of ``.gitignore`` that fits a room's name leaves it out."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.iterdir()
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "stubgen").rglob("*.py")}
+    assert modules - packed == set()
+    templates = [path.name for path in (ROOT / "templates").rglob("*.j2")]
+    assert {Path(name).name for name in packed} >= set(templates)
 
 
 def test_a_reader_can_keep_the_rooms_in_mind() -> None:
