@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stubgen.build import classes
 from stubgen.abi import signatures
+from stubgen.build import classes
 from stubgen.build.compilation import Built
 from stubgen.compiler.jobs import Compiled
-from stubgen.problems.problem import Problem, StubgenError, problem, raise_if_any
-from stubgen.sources.modules import KernelModule
 from stubgen.families.families import judged_families
 from stubgen.model.library import Family, Kernel, Library, Module, Record
+from stubgen.problems.problem import Problem, StubgenError, problem, raise_if_any
 from stubgen.render.native import dispatcher
+from stubgen.sources.modules import KernelModule
 
 
 def bound_modules(

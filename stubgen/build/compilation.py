@@ -9,8 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from stubgen.model import names
-from stubgen.store.cache import Cache
+from stubgen.abi.signatures import AuthorParameter
+from stubgen.build.progress import Progress
+from stubgen.build.reuse import Reuse
+from stubgen.build.shards import Division
+from stubgen.compiler.executors import Executor, Lazy
 from stubgen.compiler.jobs import (
     Compiled,
     CompileJob,
@@ -22,19 +25,16 @@ from stubgen.compiler.jobs import (
     Outcome,
     Settings,
 )
+from stubgen.model import names
+from stubgen.model.effects import Effects
+from stubgen.model.library import Place, build_name, tvm_ffi_symbol
+from stubgen.native.host_ir import IR, IRFile
+from stubgen.native.link import KernelIR
 from stubgen.problems.problem import Problem, in_order, problem, raise_if_any
 from stubgen.sources import imports
-from stubgen.sources.modules import KernelModule, name_problems
-from stubgen.model.effects import Effects
-from stubgen.compiler.executors import Executor, Lazy
-from stubgen.native.host_ir import IR, IRFile
 from stubgen.sources.inputs import BuildInputs
-from stubgen.native.link import KernelIR
-from stubgen.model.library import Place, build_name, tvm_ffi_symbol
-from stubgen.build.progress import Progress
-from stubgen.build.reuse import Reuse
-from stubgen.build.shards import Division
-from stubgen.abi.signatures import AuthorParameter
+from stubgen.sources.modules import KernelModule, name_problems
+from stubgen.store.cache import Cache
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import stubgen
 from stubgen.config.config import Config
 from stubgen.config.datafiles import data_files
 from stubgen.problems.problem import StubgenError, problem
-from stubgen.sources.modules import kernel_modules
 from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import kernel_modules
 
 
 def dependencies(project: Path, settings: Config) -> tuple[Path, ...]:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stubgen.native import archive, hostcode, link
-from stubgen.compiler.local import pool
-from stubgen.problems.problem import problem, raise_if_any
 from stubgen.abi import signature_texts
-from stubgen.native.link import KernelIR
+from stubgen.compiler.local import pool
 from stubgen.model.library import Family, HostCode, Kernel, Library
-from stubgen.render.native import dispatcher, linkage, metadata, refusals
+from stubgen.native import archive, hostcode, link
+from stubgen.native.link import KernelIR
 from stubgen.native.runtimes import Runtimes
 from stubgen.native.toolchain import HostTarget, Toolchain
+from stubgen.problems.problem import problem, raise_if_any
+from stubgen.render.native import dispatcher, linkage, metadata, refusals
 
 
 @dataclass(frozen=True)

@@ -18,37 +18,36 @@ from typing import Any
 
 import msgspec
 
-from stubgen.model import archs
-from stubgen.build import linking, binding, compilation, reuse, shards, versions
-from stubgen.config import config, datafiles
-from stubgen.compiler import executors
-from stubgen.system import folders
-from stubgen.frameworks import eligibility
 from stubgen.abi import identity
-from stubgen.native import link
-from stubgen.compiler.local import machine
-from stubgen.output import manifest, package, provenance, state
-from stubgen.compiler.local import pool
-from stubgen.compiler.jobs import Settings
-from stubgen.config.config import Config
-from stubgen.problems.problem import Problem, StubgenError, problem, raise_if_any
-from stubgen.sources.modules import no_kernels, require_kernels, search_modules
-from stubgen.sources.parsed import ParsedFiles
-from stubgen.compiler.executors import Executor
-from stubgen.sources.inputs import BuildInputs
-from stubgen.model.library import HostCode, Library
-from stubgen.store.opening import open_cache
-from stubgen.output.package import Changes
+from stubgen.build import binding, compilation, linking, reuse, shards, versions
 from stubgen.build.progress import Progress, Silent
+from stubgen.build.shards import Division, Merged, Over, Recording, Shard
+from stubgen.compiler import executors
+from stubgen.compiler.executors import Executor
+from stubgen.compiler.jobs import Settings
+from stubgen.compiler.local import machine, pool
+from stubgen.config import config, datafiles
+from stubgen.config.config import Config
+from stubgen.frameworks import eligibility
+from stubgen.model import archs
+from stubgen.model.library import HostCode, Library
+from stubgen.model.text import is_storable
+from stubgen.native import link
+from stubgen.native.runtimes import find_runtimes
+from stubgen.native.toolchain import HostTarget, toolchain
+from stubgen.output import manifest, package, provenance, state
+from stubgen.output.package import Changes
+from stubgen.output.sbom import sbom
+from stubgen.output.state import Summary
+from stubgen.problems.problem import Problem, StubgenError, problem, raise_if_any
 from stubgen.render.package_files import render
 from stubgen.render.project.project_files import project_files
-from stubgen.output.sbom import sbom
-from stubgen.native.runtimes import find_runtimes
+from stubgen.sources.inputs import BuildInputs
+from stubgen.sources.modules import no_kernels, require_kernels, search_modules
+from stubgen.sources.parsed import ParsedFiles
+from stubgen.store.opening import open_cache
+from stubgen.system import folders
 from stubgen.system.scratch import scratch_folder, temporary_folder
-from stubgen.build.shards import Division, Merged, Over, Recording, Shard
-from stubgen.output.state import Summary
-from stubgen.model.text import is_storable
-from stubgen.native.toolchain import HostTarget, toolchain
 
 
 @dataclass(frozen=True)

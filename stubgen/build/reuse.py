@@ -15,14 +15,14 @@ from typing import TypeVar
 
 import msgspec
 
-from stubgen.store import cache
-from stubgen.model import consistency
-from stubgen.sources import fingerprint
-from stubgen.store.cache import Cache
 from stubgen.compiler.jobs import Compiled, CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
-from stubgen.problems.problem import Problem, StubgenError, problem
+from stubgen.model import consistency
 from stubgen.native.host_ir import IR
+from stubgen.problems.problem import Problem, StubgenError, problem
+from stubgen.sources import fingerprint
 from stubgen.sources.inputs import BuildInputs, ModuleInputs
+from stubgen.store import cache
+from stubgen.store.cache import Cache
 
 _Kind = TypeVar("_Kind")
 

@@ -22,10 +22,10 @@ from typing import Annotated, Any, BinaryIO, NoReturn, TypeAlias
 
 import msgspec
 
-from stubgen.system import folders
-from stubgen.store.cache import LARGEST, Cache, entry_name, opened, sealed
 from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
 from stubgen.problems.problem import Problem, StubgenError, problem, raise_if_any
+from stubgen.store.cache import LARGEST, Cache, entry_name, opened, sealed
+from stubgen.system import folders
 
 _RECORD = "shard.json"
 _ODD = (EOFError, NotImplementedError, RecursionError, RuntimeError, ValueError, struct.error, zlib.error)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from packaging.version import InvalidVersion, Version
 
 from stubgen import __version__
-from stubgen.problems.problem import Problem, StubgenError, problem
 from stubgen.model.library import Versions
 from stubgen.model.supported import DSL, TVM_FFI, Supported
 from stubgen.native.toolchain import Toolchain
+from stubgen.problems.problem import Problem, StubgenError, problem
 
 
 def installed(compiler: Toolchain) -> Versions:
