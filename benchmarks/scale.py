@@ -60,7 +60,7 @@ def scale(x: cute.Tensor, y: cute.Tensor, by: cutlass.Float32, times: cutlass.Co
 
 v = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
 '''
-EXPORT = 'sg.export(scale, x=v, y=v, by=cutlass.Float32, times={n}, name="scale_{n}")\n'
+EXPORT = 'sg.export(name="scale_{n}")(scale, x=v, y=v, by=cutlass.Float32, times={n})\n'
 
 BARE = """
 import importlib

@@ -327,7 +327,7 @@ def attention(dtype, head_dim, causal, lse):
     """Attention for common head sizes, causal or not, with or without the log-sum-exp."""
     batch, heads, heads_kv = sg.dim("batch"), sg.dim("heads"), sg.dim("heads_kv")
     seqlen_q, seqlen_k = sg.dim("seqlen_q"), sg.dim("seqlen_k")
-    return sg.kernel(
+    return sg.kernel(mutates=("lse",), returns=("out",))(
         Attention(),
         q=_strided("q", dtype, batch, seqlen_q, heads, head_dim),
         k=_strided("k", dtype, batch, seqlen_k, heads_kv, head_dim),
@@ -336,6 +336,4 @@ def attention(dtype, head_dim, causal, lse):
         lse=sg.tensor(cutlass.Float32, batch, heads, seqlen_q) if lse else None,
         causal=causal,
         stream=sg.env_stream(),
-        mutates=("lse",),
-        returns=("out",),
     )

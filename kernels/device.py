@@ -25,10 +25,9 @@ def _write(out: cute.Tensor, capability: cutlass.Constexpr[int]):
 
 
 _arch = sg.target_arch()
-sg.export(
+sg.export(mutates=("out",))(
     built_for,
     out=sg.tensor(cutlass.Int32, 1),
     stream=sg.env_stream(),
     capability=int("".join(filter(str.isdigit, _arch or "0"))),
-    mutates=("out",),
 )

@@ -127,7 +127,7 @@ def scale(x: cute.Tensor, factor: cutlass.Float32, stream: CUstream):
 n = sg.dim("n")
 vector = sg.tensor(cutlass.Float32, n)
 
-sg.export(add_one, a=vector, b=vector, returns=("b",))
-sg.export(add_constant, a=vector, b=vector, stream=sg.env_stream(), returns=("b",))
-sg.export(axpby, x=vector, y=vector, out=vector, stream=sg.env_stream(), returns=("out",))
-sg.export(scale, x=vector, stream=sg.stream(), mutates=("x",))
+sg.export(returns=("b",))(add_one, a=vector, b=vector)
+sg.export(returns=("b",))(add_constant, a=vector, b=vector, stream=sg.env_stream())
+sg.export(returns=("out",))(axpby, x=vector, y=vector, out=vector, stream=sg.env_stream())
+sg.export(mutates=("x",))(scale, x=vector, stream=sg.stream())

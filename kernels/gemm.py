@@ -259,12 +259,11 @@ def gemm(dtype, out, activation, b_major):
     # A vector that is copied ends in the row, or column, that it begins in.
     m, k = sg.dim("m"), sg.dim("k", divisible_by=8)
     n = sg.dim("n", divisible_by=8 if b_major == "n" else 1)
-    return sg.kernel(
+    return sg.kernel(returns=("c",))(
         Gemm(b_major),
         a=sg.tensor(dtype, m, k, align=16),
         b=sg.tensor(dtype, n, k, order=(0, 1) if b_major == "n" else (1, 0), align=16),
         c=sg.tensor(out, m, n),
         activation=activation,
         stream=sg.env_stream(),
-        returns=("c",),
     )

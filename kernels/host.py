@@ -329,44 +329,41 @@ def host_array(dtype, length):
     return sg.tensor(dtype, length, device="cpu")
 
 
-sg.export(host_add_constant, a=vector, b=vector, returns=("b",))
-sg.export(host_axpby, x=vector, y=vector, out=vector, returns=("out",))
-sg.export(
+sg.export(returns=("b",))(host_add_constant, a=vector, b=vector)
+sg.export(returns=("out",))(host_axpby, x=vector, y=vector, out=vector)
+sg.export(mutates=("integers", "floats"))(
     host_scalars,
     integers=host_array(cutlass.Int64, 9),
     floats=host_array(cutlass.Float64, 2),
-    mutates=("integers", "floats"),
 )
-sg.export(host_defaults, out=host_array(cutlass.Float64, 4), mutates=("out",))
-sg.export(host_keyword_only, x=vector, out=vector, returns=("out",))
-sg.export(host_positional_only, vector, cutlass.Float32, vector, returns=("out",))
-sg.export(host_weighted_sum, vector, vector, vector, vector, returns=("out",))
-sg.export(host_frozen, power=3, x=vector, negate=True, out=vector, returns=("out",))
+sg.export(mutates=("out",))(host_defaults, out=host_array(cutlass.Float64, 4))
+sg.export(returns=("out",))(host_keyword_only, x=vector, out=vector)
+sg.export(returns=("out",))(host_positional_only, vector, cutlass.Float32, vector)
+sg.export(returns=("out",))(host_weighted_sum, vector, vector, vector, vector)
+sg.export(returns=("out",))(host_frozen, power=3, x=vector, negate=True, out=vector)
 sg.export(host_tuple, operands=(vector, (vector, cutlass.Float32(1.0))), out=vector)
 sg.export(host_affine, arguments=HostAffine(vector, cutlass.Float32(1.0), None), out=vector)
 sg.export(host_powers, series=HostPowers(vector, cutlass.Float32(1.0)), out=vector)
 sg.export(host_pointer, p=sg.pointer(cutlass.Float32, device="cpu"), out=host_array(cutlass.Float32, 1))
-sg.export(host_shape, shape=(4, 8), out=host_array(cutlass.Int64, 3), name="host_shape_static")
-sg.export(
+sg.export(name="host_shape_static")(host_shape, shape=(4, 8), out=host_array(cutlass.Int64, 3))
+sg.export(name="host_shape_mixed")(
     host_shape,
     shape=(4, cutlass.Int32(1), cutlass.Int64(1)),
     out=host_array(cutlass.Int64, 4),
-    name="host_shape_mixed",
 )
-sg.export(host_bias, x=vector, bias=None, out=vector, returns=("out",))
-sg.export(host_bias, x=vector, bias=vector, out=vector, name="host_bias_given", returns=("out",))
-sg.export(HostPolynomial(1.0, -2.0, 0.5), x=vector, out=vector, name="host_polynomial", returns=("out",))
+sg.export(returns=("out",))(host_bias, x=vector, bias=None, out=vector)
+sg.export(name="host_bias_given", returns=("out",))(host_bias, x=vector, bias=vector, out=vector)
+sg.export(name="host_polynomial", returns=("out",))(HostPolynomial(1.0, -2.0, 0.5), x=vector, out=vector)
 
 
 @sg.family(dtype=[cutlass.Float32, cutlass.Float64, cutlass.Int32], columns=[2, 5])
 def host_row_sums(dtype, columns):
     """Variants that differ in dtype and in a fixed extent, told apart when called."""
     rows = sg.dim("rows")
-    return sg.kernel(
+    return sg.kernel(returns=("out",))(
         _row_sums,
         x=sg.tensor(dtype, rows, columns, device="cpu"),
         out=sg.tensor(dtype, rows, device="cpu"),
-        returns=("out",),
     )
 
 
@@ -374,17 +371,16 @@ def host_row_sums(dtype, columns):
 def host_scale_add(dtype, negate, bias):
     """Variants that differ in dtype, in a constant argument, and in whether there is a bias."""
     x = sg.tensor(dtype, sg.dim("n"), device="cpu")
-    return sg.kernel(_scale_add, x=x, negate=negate, bias=x if bias else None, out=x, returns=("out",))
+    return sg.kernel(returns=("out",))(_scale_add, x=x, negate=negate, bias=x if bias else None, out=x)
 
 
 @sg.family(kind=["identity", "square", "cube"], columns=[2, 3])
 def host_activate(kind, columns):
     """Variants that differ in a constant argument that is a string, and in a fixed extent."""
     rows = sg.dim("rows")
-    return sg.kernel(
+    return sg.kernel(returns=("out",))(
         _activated_row_sums,
         x=sg.tensor(cutlass.Float32, rows, columns, device="cpu"),
         kind=kind,
         out=sg.tensor(cutlass.Float32, rows, device="cpu"),
-        returns=("out",),
     )

@@ -114,12 +114,11 @@ class RMSNorm:
 def rmsnorm(dtype, hidden):
     """RMS normalisation for 16-bit rows of common lengths."""
     x = sg.tensor(dtype, sg.dim("m"), hidden, align=16)
-    return sg.kernel(
+    return sg.kernel(returns=("out",))(
         RMSNorm(dtype, hidden),
         x=x,
         weight=sg.tensor(dtype, hidden, align=16),
         out=x,
         eps=cutlass.Float32,
         stream=sg.env_stream(),
-        returns=("out",),
     )

@@ -166,12 +166,13 @@ def softmax(dtype, columns):
     """Softmax for float32 and bfloat16 rows of common lengths."""
     x = sg.tensor(dtype, sg.dim("rows"), columns, align=16)
     return sg.kernel(
+        returns=("out",),
+        backward=sg.backward("softmax_backward", grads={"out": "grad"}, gives={"x": "grad_x"}),
+    )(
         Softmax(dtype, columns),
         x=x,
         out=x,
         stream=sg.env_stream(),
-        returns=("out",),
-        backward=sg.backward("softmax_backward", grads={"out": "grad"}, gives={"x": "grad_x"}),
     )
 
 
@@ -179,11 +180,10 @@ def softmax(dtype, columns):
 def softmax_backward(dtype, columns):
     """The gradient of softmax."""
     out = sg.tensor(dtype, sg.dim("rows"), columns, align=16)
-    return sg.kernel(
+    return sg.kernel(returns=("grad_x",))(
         SoftmaxBackward(dtype, columns),
         out=out,
         grad=out,
         grad_x=out,
         stream=sg.env_stream(),
-        returns=("grad_x",),
     )

@@ -306,7 +306,7 @@ sg.export(
     out=sg.tensor(cutlass.Float32, sg.dim("capacity")),
     stream=stream,
 )
-sg.export(double_add, x=vector, bias=None, out=vector, stream=stream, returns=("out",))
-sg.export(
-    double_add, x=vector, bias=vector, out=vector, stream=stream, name="double_add_given", returns=("out",)
+sg.export(returns=("out",))(double_add, x=vector, bias=None, out=vector, stream=stream)
+sg.export(name="double_add_given", returns=("out",))(
+    double_add, x=vector, bias=vector, out=vector, stream=stream
 )

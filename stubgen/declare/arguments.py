@@ -42,6 +42,8 @@ class StridedArg:
     vector: int
     unit: int | None
     device: Device
+    align: int | None = None
+    bits: Literal[32, 64] = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +111,17 @@ def tensor(
 
 
 def strided(
-    dtype: Any, *shape: Any, vector: int = 1, unit: int | None = -1, device: Device = "cuda"
+    dtype: Any,
+    *shape: Any,
+    vector: int = 1,
+    unit: int | None = -1,
+    align: int | None = None,
+    bits: Literal[32, 64] = 64,
+    device: Device = "cuda",
 ) -> StridedArg:
     """Describe a tensor that may be a part of a larger one: its strides are bound at run time, all but one.
 
-    No two tensors have strides in common, which are 64 bits wide.
+    No two tensors have strides in common.
 
     Parameters
     ----------
@@ -127,10 +135,15 @@ def strided(
     unit
         The dimension whose stride is 1, counted from the end if it is negative; ``None`` if there need not be
         one.
+    align
+        Alignment of the data pointer in bytes; that of a vector by default, and at least that.
+    bits
+        Width of the strides in the compiled code, 32 or 64; 32 is less work for it, and refuses what lies
+        farther apart.
     device
         ``"cuda"``, or ``"cpu"`` for functions that run on the host.
     """
-    return StridedArg(dtype, shape, vector, unit, device)
+    return StridedArg(dtype, shape, vector, unit, device, align, bits)
 
 
 def pointer(dtype: Any, *, align: int | None = None, device: Device = "cuda") -> PointerArg:

@@ -17,14 +17,33 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from stubgen.declare import labels
 from stubgen.declare.gradients import Gradients
 from stubgen.declare.labels import ChoiceValue, DeclarationError
 
+_Result = TypeVar("_Result")
+
 # ---------------------------------------------------------------------------------------------------------
 # Declarations
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is said of a kernel beside its arguments; :func:`export` says what each is."""
+
+    name: str | None = None
+    options: str = ""
+    min_arch: str | None = None
+    priority: int = 0
+    mutates: Sequence[str] = ()
+    returns: Sequence[str] = ()
+    backward: Gradients | None = None
+
+
+OF_EXPORTS = frozenset({"name", "options", "min_arch", "mutates", "returns", "backward"})
+OF_KERNELS = frozenset({"options", "min_arch", "priority", "mutates", "returns", "backward"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +53,7 @@ class Call:
     fn: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    options: str
-    min_arch: str | None = None
-    priority: int = 0
-    mutates: Sequence[str] = ()
-    returns: Sequence[str] = ()
-    backward: Gradients | None = None
+    options: Options
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +76,51 @@ class Declaration:
     """The docstring of the family's function, for a kernel that has none."""
 
 
+class Waiting(Generic[_Result]):
+    """Options of :func:`export` or :func:`kernel`, which wait for the function; it may be called for several.
+
+    Parameters
+    ----------
+    what
+        The function that made it, to speak of it.
+    given
+        The options.
+    allowed
+        Their names.
+    declare
+        Called with the options, the function and its arguments.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        given: Mapping[str, Any],
+        allowed: frozenset[str],
+        declare: Callable[[Options, Any, tuple[Any, ...], dict[str, Any]], _Result],
+    ) -> None:
+        unknown = ", ".join(name for name in given if name not in allowed)
+        if unknown:
+            raise DeclarationError(
+                f"{unknown} is no option, which are {', '.join(sorted(allowed))}; "
+                f"the function stands before its arguments: stubgen.{what}(function, {unknown}=...)"
+            )
+        self.what = what
+        self.is_used = False
+        self._options = Options(**given)
+        self._declare = declare
+        _waiting.append((*_caller(), self))
+
+    def __call__(self, fn: Any, /, *args: Any, **kwargs: Any) -> _Result:
+        """Declare a function with these options."""
+        self.is_used = True
+        return self._declare(self._options, fn, args, kwargs)
+
+
 _declared: list[Declaration] = []
 _kernels: list[tuple[str, int, Call]] = []
 """What :func:`kernel` made, with file and line."""
+_waiting: list[tuple[str, int, Waiting[Any]]] = []
+"""Options that were given, with file and line."""
 _families: list[str] = []
 """Those whose functions run now, the innermost last."""
 _target: list[str | None] = [None]
@@ -73,28 +129,41 @@ _target: list[str | None] = [None]
 _Build = TypeVar("_Build", bound=Callable[..., "Call | None"])
 
 
+@overload
+def kernel(fn: Any, /, *args: Any, **kwargs: Any) -> Call: ...
+
+
+@overload
 def kernel(
-    fn: Any,
-    /,
-    *args: Any,
+    *,
     options: str = "",
     min_arch: str | None = None,
     priority: int = 0,
     mutates: Sequence[str] = (),
     returns: Sequence[str] = (),
     backward: Gradients | None = None,
-    **kwargs: Any,
-) -> Call:
-    """Say what one variant of a family compiles.
+) -> Waiting[Call]: ...
+
+
+def kernel(*given: Any, **keywords: Any) -> Call | Waiting[Call]:
+    """Say what one variant of a family compiles: ``kernel(fn, ...)``, or ``kernel(options)(fn, ...)``.
 
     Parameters
     ----------
-    fn, *args, options, min_arch, mutates, returns, backward, **kwargs
+    fn, *args, **kwargs
         As :func:`export` takes them.
+    options, min_arch, mutates, returns, backward
+        As :func:`export` takes them, in a call of their own.
     priority
         Where two variants accept the same call and neither is more specific, the higher priority wins.
     """
-    call = Call(fn, args, kwargs, options, min_arch, priority, mutates, returns, backward)
+    if not given:
+        return Waiting("kernel", keywords, OF_KERNELS, _kernel)
+    return _kernel(Options(), given[0], given[1:], keywords)
+
+
+def _kernel(options: Options, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    call = Call(fn, args, kwargs, options)
     _kernels.append((*_caller(), call))
     return call
 
@@ -112,23 +181,29 @@ def target_arch() -> str | None:
     return _target[-1]
 
 
+@overload
+def export(fn: Any, /, *args: Any, **kwargs: Any) -> None: ...
+
+
+@overload
 def export(
-    fn: Any,
-    /,
-    *args: Any,
+    *,
     name: str | None = None,
     options: str = "",
     min_arch: str | None = None,
     mutates: Sequence[str] = (),
     returns: Sequence[str] = (),
     backward: Gradients | None = None,
-    **kwargs: Any,
-) -> None:
-    """Declare a kernel for the generated library.
+) -> Waiting[None]: ...
+
+
+def export(*given: Any, **keywords: Any) -> Waiting[None] | None:
+    """Declare a kernel for the generated library: ``export(fn, ...)``, or ``export(options)(fn, ...)``.
 
     Mirrors ``cute.compile(fn, ...)``: arguments by position or by keyword, each a helper of this module or
     whatever ``cute.compile`` takes there. A scalar may be given as its type (``cutlass.Float32``), or left
-    out where the function's annotation says it.
+    out where the function's annotation says it. Options have a call of their own, so that a parameter of a
+    function may be called what it likes: ``export(name="scale_2")(scale, x=vector, by=2)``.
 
     Parameters
     ----------
@@ -148,15 +223,27 @@ def export(
         Those of them that it only writes to, and all of: functions without side effects make and return them.
     backward
         How its gradients are computed; see :func:`backward`.
+
+    Raises
+    ------
+    DeclarationError
+        There is no such option, or a family's function calls this.
     """
+    if not given:
+        return Waiting("export", keywords, OF_EXPORTS, _export)
+    _export(Options(), given[0], given[1:], keywords)
+    return None
+
+
+def _export(options: Options, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if _families:
         raise DeclarationError(
             "its function calls stubgen.export, which returns nothing; return stubgen.kernel(...) instead"
         )
     own = getattr(fn, "__name__", None)
     file, line = _caller()
-    call = Call(fn, args, kwargs, options, min_arch, 0, mutates, returns, backward)
-    _declared.append(Declaration(own if name is None else name, file, line, lambda: call))
+    call = Call(fn, args, kwargs, options)
+    _declared.append(Declaration(own if options.name is None else options.name, file, line, lambda: call))
 
 
 def family(
@@ -242,6 +329,12 @@ def lost_kernels(file: str) -> tuple[int, ...]:
     return tuple(line for line, call in made if not any(other is call for other in returned))
 
 
+def lost_options(file: str) -> tuple[tuple[int, str], ...]:
+    """Return where a module gives options and never a function: the line, and what it calls."""
+    found = [(line, item) for made_in, line, item in _waiting if made_in == file]
+    return tuple((line, item.what) for line, item in found if not item.is_used)
+
+
 def set_target_arch(arch: str | None) -> None:
     """Tell declarations what is being built for; see :func:`target_arch`."""
     _target.append(arch)
@@ -267,9 +360,10 @@ def _caller() -> tuple[str, int]:
 
     Functions of other modules may lie between the two: what a helper exports, its caller does.
     """
-    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files
-    body = next(filter(_is_being_imported, _outwards(caller)), caller)
-    line = next(frame.f_lineno for frame in _outwards(caller) if frame.f_globals is body.f_globals)
+    own = sys._getframe()  # pyright: ignore[reportPrivateUsage]  # inspect.stack() reads source files
+    others = [frame for frame in _outwards(own) if frame.f_globals is not own.f_globals]
+    body = next(filter(_is_being_imported, others), others[0])
+    line = next(frame.f_lineno for frame in others if frame.f_globals is body.f_globals)
     return body.f_globals.get("__file__", body.f_code.co_filename), line
 
 

@@ -25,6 +25,14 @@ def drop(tree: ast.Module) -> None:
                 for keyword in node.keywords
                 if keyword.arg not in _EFFECTS or not _is_plain(keyword.value, meanings)
             ]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Call(func=inner, args=[], keywords=[])) if (
+                _meaning(inner, meanings) in _DECLARING
+            ):
+                node.func = inner  # no options are left
+            case _:
+                pass
 
 
 def _meanings(tree: ast.Module) -> dict[str, str]:

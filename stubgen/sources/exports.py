@@ -16,8 +16,10 @@ from stubgen.sources.scan import Call, Function, Reference, References, Scan
 
 _JIT = frozenset({"cutlass.cute.jit", "cutlass.cute.experimental.jit", "cutlass.cutlass_dsl.CuTeDSL.jit"})
 _EXPORT = frozenset({"stubgen.export", "stubgen.declare.declarations.export"})
+_EXPORT |= {f"{name}()" for name in _EXPORT}  # with options before the function
 _FAMILY = frozenset({"stubgen.family", "stubgen.declare.declarations.family"})
 _KERNEL = frozenset({"stubgen.kernel", "stubgen.declare.declarations.kernel"})
+_KERNEL |= {f"{name}()" for name in _KERNEL}
 
 MAX_DEFINITIONS = 100
 """How many meanings of a name are looked at; ``x = x.next`` alone gives it endlessly many."""

@@ -173,14 +173,22 @@ def _is_quiet(node: ast.stmt, names: Names) -> bool:
         case ast.AnnAssign(target=ast.Name(), annotation=annotation, value=value):
             return is_quiet_value(annotation, names) and (value is None or is_quiet_value(value, names))
         case ast.Expr(value=ast.Call(func=function, args=arguments, keywords=keywords)):
-            declares = names.full_name(function) in {"stubgen.export", "stubgen.declare.declarations.export"}
-            return declares and all(
+            return _declares(function, names) and all(
                 is_quiet_value(value, names) for value in (*arguments, *(k.value for k in keywords))
             )
         case ast.Pass() | ast.Expr(value=ast.Constant()):
             return True
         case _:
             return False
+
+
+def _declares(function: ast.expr, names: Names) -> bool:
+    """Tell whether this is ``stubgen.export``, or options given to it."""
+    match function:
+        case ast.Call(func=inner, args=[], keywords=options):
+            return _declares(inner, names) and all(is_quiet_value(option.value, names) for option in options)
+        case _:
+            return names.full_name(function) in {"stubgen.export", "stubgen.declare.declarations.export"}
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:

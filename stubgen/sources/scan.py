@@ -62,7 +62,7 @@ class Call:
     first_text: str | None = None
     """The first positional argument, if it is a string."""
     name: str | None = None
-    """What ``name=`` says: a string's text, or the expression that computes it."""
+    """What ``name=`` says in a call before it: a string's text, or the expression that computes it."""
     within: tuple[Function, ...] = ()
     """The functions around it, the outermost first."""
 
@@ -293,7 +293,8 @@ class _Collector(cst.CSTVisitor):
 
     def _call(self, node: cst.Call) -> Call:
         first = next((arg.value for arg in node.args if not arg.keyword and not arg.star), None)
-        name = next((arg.value for arg in node.args if arg.keyword and arg.keyword.value == "name"), None)
+        options = node.func.args if isinstance(node.func, cst.Call) else ()
+        name = next((arg.value for arg in options if arg.keyword and arg.keyword.value == "name"), None)
         return Call(
             callee=self._references(node.func),
             first=self._references(first) if first else frozenset(),

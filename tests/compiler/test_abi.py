@@ -24,6 +24,7 @@ from stubgen.compiler.worker import abi, arguments, author_classes, plain_values
 from stubgen.compiler.worker.dsl import dsl
 from stubgen.compiler.worker.findings import RefusedError
 from stubgen.declare.declarations import Call
+from stubgen.declare.declarations import Options as DeclaredOptions
 from stubgen.model.library import (
     ConstantSlot,
     Default,
@@ -325,7 +326,7 @@ def everything(
 
 
 def compiled(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Argument, ...]:
-    bound = arguments.bind(Call(fn, args, kwargs, ""))
+    bound = arguments.bind(Call(fn, args, kwargs, DeclaredOptions()))
     function = dsl.compile_function(fn, bound, name="name", arch=None, options="")
     bound.apply_defaults()
     return abi.Reader().arguments(function.recorded.params, bound.arguments)

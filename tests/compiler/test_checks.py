@@ -12,7 +12,7 @@ from cutlass import cute
 import stubgen as sg
 from stubgen.compiler.worker import checks
 from stubgen.declare.arguments import Dim, PointerArg, StridedArg, TensorArg
-from stubgen.declare.declarations import Call
+from stubgen.declare.declarations import Options
 from stubgen.declare.gradients import Gradients
 from stubgen.declare.labels import DeclarationError
 from stubgen.model.effects import Backward, Effects
@@ -128,6 +128,11 @@ def strided(*shape: Any, dtype: Any = F32, **options: Any) -> StridedArg:
         (strided(N, unit=1), ["unit=1 is none of its 1 dimension"]),
         (strided(N, unit=True), ["unit=True is none of its 1 dimension"]),
         (strided(N, unit="x"), ["unit='x' is none of its 1 dimension"]),
+        (strided(N, 4, vector=4, align=16), []),
+        (strided(N, 4, vector=4, align=32, bits=32), []),
+        (strided(N, 4, vector=4, align=8), ["align=8 is less than a vector takes, 16 bytes"]),
+        (strided(N, align=3), ["align=3 is no power of two", "align=3 is less than a vector takes, 4 bytes"]),
+        (strided(N, bits=16), ["it has bits=16; it must be 32 or 64"]),
         (strided(N, vector=0), ["vector=0 is no power of two"]),
         (strided(N, vector=3), ["vector=3 is no power of two"]),
         (strided(N, vector=-2), ["vector=-2 is no power of two"]),
@@ -184,7 +189,7 @@ OF_MODEL = Backward("f_backward", {"out": "dout"}, {"x": "dx"})
 
 
 def effects(**declared: Any) -> Effects:
-    return checks.effects(Call(None, (), {}, "", **declared))
+    return checks.effects(Options(**declared))
 
 
 @pytest.mark.parametrize(

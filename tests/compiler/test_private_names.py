@@ -10,7 +10,7 @@ import pytest
 
 from stubgen.compiler.worker.dsl import dsl
 
-COMPILER = Path(dsl.__file__).parent
+COMPILER = Path(dsl.__file__).parents[2]
 REQUIRED = {name for _, name in dsl._REQUIRED}
 
 

@@ -67,13 +67,13 @@ def _picked(x: cute.Tensor, mode: cutlass.Constexpr[str], out: cute.Tensor):
 
 
 vector = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
-sg.export(subtract, x=vector, y=vector, out=vector, mutates=("out",))
-sg.export(scaled, vector, Scales(cutlass.Float32(1.0)), vector, mutates=("out",))
+sg.export(mutates=("out",))(subtract, x=vector, y=vector, out=vector)
+sg.export(mutates=("out",))(scaled, vector, Scales(cutlass.Float32(1.0)), vector)
 
 
 @sg.family(mode=["keep", "negate"])
 def picked(mode):
-    return sg.kernel(_picked, x=vector, mode=mode, out=vector, mutates=("out",))
+    return sg.kernel(mutates=("out",))(_picked, x=vector, mode=mode, out=vector)
 '''
 """Of the package ``mixed``."""
 

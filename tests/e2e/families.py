@@ -247,5 +247,5 @@ def by(str_word):
     return sg.kernel(_write, one, 11.0)
 
 
-sg.export(_write, one, 8.0, name="detail")
-sg.export(_write, one, 10.0, name="ByEnumNumber")
+sg.export(name="detail")(_write, one, 8.0)
+sg.export(name="ByEnumNumber")(_write, one, 10.0)

@@ -51,22 +51,19 @@ def host_scale(x: cute.Tensor, factor: cutlass.Float32):
 
 @sg.family(dtype=[cutlass.Float16, cutlass.Float32, cutlass.Float8E4M3FN])
 def scale(dtype):
-    return sg.kernel(
+    return sg.kernel(min_arch="sm_90" if dtype is cutlass.Float8E4M3FN else None)(
         Scale(256 if sg.target_arch() == "sm_100a" else 128),
         x=sg.tensor(dtype, sg.dim("n")),
         factor=cutlass.Float32,
         stream=sg.env_stream(),
-        min_arch="sm_90" if dtype is cutlass.Float8E4M3FN else None,
     )
 
 
-sg.export(
+sg.export(name="newest_scale", min_arch="sm_100")(
     Scale(64),
     x=sg.tensor(cutlass.Float32, sg.dim("n")),
     factor=cutlass.Float32,
     stream=sg.env_stream(),
-    name="newest_scale",
-    min_arch="sm_100",
 )
 sg.export(host_scale, x=sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu"), factor=cutlass.Float32)
 '''
@@ -198,10 +195,10 @@ def one(x: cute.Tensor):
 
 @sg.family(dtype=[cutlass.Float32])
 def many(dtype):
-    return sg.kernel(one, sg.tensor(dtype, 4), min_arch="sm_120a")
+    return sg.kernel(min_arch="sm_120a")(one, sg.tensor(dtype, 4))
 
 
-sg.export(one, sg.tensor(cutlass.Float32, 4), min_arch="sm_100")
+sg.export(min_arch="sm_100")(one, sg.tensor(cutlass.Float32, 4))
 """
 
 
@@ -243,9 +240,9 @@ class New:
 
 x, stream = sg.tensor(cutlass.Float32, 64), sg.env_stream()
 if sg.target_arch() == "sm_80":
-    sg.export(Old(), x, stream, name="doubled")
+    sg.export(name="doubled")(Old(), x, stream)
 else:
-    sg.export(New(), x, 64, stream, name="doubled")
+    sg.export(name="doubled")(New(), x, 64, stream)
 """
 
 

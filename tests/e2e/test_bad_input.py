@@ -156,64 +156,64 @@ def test_every_file_that_cannot_be_parsed_is_reported_at_its_line(project: Proje
 NAMES_AND_ARGUMENTS = """
 sg.export(add, v, v)
 sg.export(add, v, v)  #! CS213 'add' is exported a second time; the first is at kernels/names.py:
-sg.export(add, v, v, name="two words")  #! CS212 it is no identifier
-sg.export(add, v, v, name="")  #! CS212 it is no identifier
-sg.export(add, v, v, name=3)  #! CS212 it is no identifier
-sg.export(add, v, v, name="class")  #! CS212 it is a keyword in Python
-sg.export(add, v, v, name="namespace")  #! CS212 C or C++ keeps it
-sg.export(add, v, v, name="int")  #! CS212 C or C++ keeps it
-sg.export(add, v, v, name="größe")  #! CS212 it is no identifier
-sg.export(add, v, v, name="_hidden")  #! CS212 a leading underscore
-sg.export(add, v, v, v, v, name="a1")  #! CS210 the arguments do not fit (a, b, offset=1.0): too many
-sg.export(add, v, v, bias=1, name="a2")  #! CS210 the arguments do not fit (a, b, offset=1.0): got an
-sg.export(add, v, a=v, name="a3")  #! CS210 the arguments do not fit (a, b, offset=1.0): multiple values
-sg.export(add, v, name="a4")  #! CS210 no argument is given for b of (a, b, offset=1.0)
-sg.export(add, name="a5")  #! CS210 no argument is given for a, b of (a, b, offset=1.0)
-sg.export(add, v, v, name="a6", options=3)  #! CS246 a6 has options=3: it is no text
+sg.export(name="two words")(add, v, v)  #! CS212 it is no identifier
+sg.export(name="")(add, v, v)  #! CS212 it is no identifier
+sg.export(name=3)(add, v, v)  #! CS212 it is no identifier
+sg.export(name="class")(add, v, v)  #! CS212 it is a keyword in Python
+sg.export(name="namespace")(add, v, v)  #! CS212 C or C++ keeps it
+sg.export(name="int")(add, v, v)  #! CS212 C or C++ keeps it
+sg.export(name="größe")(add, v, v)  #! CS212 it is no identifier
+sg.export(name="_hidden")(add, v, v)  #! CS212 a leading underscore
+sg.export(name="a1")(add, v, v, v, v)  #! CS210 the arguments do not fit (a, b, offset=1.0): too many
+sg.export(name="a2")(add, v, v, bias=1)  #! CS210 the arguments do not fit (a, b, offset=1.0): got an
+sg.export(name="a3")(add, v, a=v)  #! CS210 the arguments do not fit (a, b, offset=1.0): multiple values
+sg.export(name="a4")(add, v)  #! CS210 no argument is given for b of (a, b, offset=1.0)
+sg.export(name="a5")(add)  #! CS210 no argument is given for a, b of (a, b, offset=1.0)
+sg.export(name="a6", options=3)(add, v, v)  #! CS246 a6 has options=3: it is no text
 """
 
 ARGUMENTS = """
-def wrong(name, argument):
-    return {"name": name, "a": argument, "b": v}
+def wrong(argument):
+    return {"a": argument, "b": v}
 
 
-sg.export(add, **wrong("t1", cpu("float32", n)))  #! CS210 argument 'a': 'float32' is no element type
-sg.export(add, **wrong("t2", cpu(int, n)))  #! CS210 int is no element type
-sg.export(add, **wrong("t3", cpu(n, f32)))  #! CS210 stubgen.dim('n') is no el  #! CS210 Float32 is no extent
-sg.export(add, **wrong("t4", cpu(f32, -1)))  #! CS210 -1 is no extent
-sg.export(add, **wrong("t5", cpu(f32, 0)))  #! CS210 0 is no extent
-sg.export(add, **wrong("t6", cpu(f32, True)))  #! CS210 True is no extent
-sg.export(add, **wrong("t7", cpu(f32, 2.5)))  #! CS210 2.5 is no extent
-sg.export(add, **wrong("t8", cpu(f32, "n")))  #! CS210 'n' is no extent; give an integer or stubgen.dim(...)
-sg.export(add, **wrong("t9", cpu(f32, (n, 4))))  #! CS210 (stubgen.dim('n'), 4) is no extent
-sg.export(add, **wrong("o1", cpu(f32, n, 4, order=(0, 0))))  #! CS210 order=(0, 0) is no permutation of (0, 1)
-sg.export(add, **wrong("o2", cpu(f32, n, 4, order=(0,))))  #! CS210 order=(0,) is no permutation
-sg.export(add, **wrong("o3", cpu(f32, n, 4, order=1)))  #! CS210 order=1 is no permutation
-sg.export(add, **wrong("o4", cpu(f32, n, 4, order=("a", "b"))))  #! CS210 is no permutation
-sg.export(add, **wrong("s1", cpu(f32, n, strides=(1, 2))))  #! CS210 it has 2 strides for 1 dimension
-sg.export(add, **wrong("s2", cpu(f32, n, strides=1)))  #! CS210 strides=1 is no tuple
-sg.export(add, **wrong("s3", cpu(f32, n, strides=("x",))))  #! CS210 'x' is no stride
-sg.export(add, **wrong("s4", cpu(f32, n, strides=(1,), order=(0,))))  #! CS210 both strides and order
-sg.export(add, **wrong("v1", sg.strided(f32, n, vector=3)))  #! CS210 vector=3 is no power of two
-sg.export(add, **wrong("v2", sg.strided(f32, n, unit=1)))  #! CS210 unit=1 is none of its 1 dimension
-sg.export(add, **wrong("v3", sg.strided(f32)))  #! CS210 it has no dimension; use stubgen.tensor
-sg.export(add, **wrong("v4", sg.strided(f32, "n", 0)))  #! CS210 'n' is no extent  #! CS210 0 is no extent
-sg.export(add, **wrong("v5", sg.strided("f32", n, device=1)))  #! CS210 no element type  #! CS210 device is 1
-sg.export(add, **wrong("g1", sg.tensor(f32, n, device="gpu")))  #! CS210 device is 'gpu'; it must be
-sg.export(add, **wrong("l1", cpu(f32, n, align=3)))  #! CS210 align=3 is no power of two
-sg.export(add, **wrong("l2", cpu(f32, n, align=0)))  #! CS210 align=0 is no power of two
-sg.export(add, **wrong("l3", cpu(f32, n, align="16")))  #! CS210 align='16' is no power of two
-sg.export(add, **wrong("l4", cpu(f32, n, align=2)))  #! CS210 align=2 is less than an element takes, 4 bytes
-sg.export(add, **wrong("d1", cpu(f32, sg.dim("no good"))))  #! CS210 a dim is called 'no good', which is
-sg.export(add, **wrong("d2", cpu(f32, sg.dim(3))))  #! CS210 a dim is called 3
-sg.export(add, **wrong("d3", cpu(f32, sg.dim("m", divisible_by=0))))  #! CS210 dim m has divisible_by=0
-sg.export(add, **wrong("d4", cpu(f32, sg.dim("m", divisible_by=-1))))  #! CS210 dim m has divisible_by=-1
-sg.export(add, **wrong("d5", cpu(f32, sg.dim("m", divisible_by=2.0))))  #! CS210 dim m has divisible_by=2.0
-sg.export(add, **wrong("d6", cpu(f32, sg.dim("m", bits=16))))  #! CS210 dim m has bits=16
-sg.export(add, **wrong("p1", sg.pointer("x")))  #! CS210 'x' is no element type
-sg.export(add, **wrong("p2", sg.pointer(f32, align=3)))  #! CS210 align=3 is no power of two
-sg.export(add, cpu(f32, -1), cpu(f32, -2), name="two")  #! CS210 argument 'a': -1  #! CS210 argument 'b': -2
-sg.export(add, (v, cpu(f32, -1)), v, name="nested")  #! CS210 argument 'a': -1 is no extent
+sg.export(name="t1")(add, **wrong(cpu("float32", n)))  #! CS210 argument 'a': 'float32' is no element type
+sg.export(name="t2")(add, **wrong(cpu(int, n)))  #! CS210 int is no element type
+sg.export(name="t3")(add, **wrong(cpu(n, f32)))  #! CS210 stubgen.dim('n') is no el  #! CS210 Float32 is no ex
+sg.export(name="t4")(add, **wrong(cpu(f32, -1)))  #! CS210 -1 is no extent
+sg.export(name="t5")(add, **wrong(cpu(f32, 0)))  #! CS210 0 is no extent
+sg.export(name="t6")(add, **wrong(cpu(f32, True)))  #! CS210 True is no extent
+sg.export(name="t7")(add, **wrong(cpu(f32, 2.5)))  #! CS210 2.5 is no extent
+sg.export(name="t8")(add, **wrong(cpu(f32, "n")))  #! CS210 'n' is no extent; give an integer or stubgen.dim(.
+sg.export(name="t9")(add, **wrong(cpu(f32, (n, 4))))  #! CS210 (stubgen.dim('n'), 4) is no extent
+sg.export(name="o1")(add, **wrong(cpu(f32, n, 4, order=(0, 0))))  #! CS210 order=(0, 0) is no permutation of (
+sg.export(name="o2")(add, **wrong(cpu(f32, n, 4, order=(0,))))  #! CS210 order=(0,) is no permutation
+sg.export(name="o3")(add, **wrong(cpu(f32, n, 4, order=1)))  #! CS210 order=1 is no permutation
+sg.export(name="o4")(add, **wrong(cpu(f32, n, 4, order=("a", "b"))))  #! CS210 is no permutation
+sg.export(name="s1")(add, **wrong(cpu(f32, n, strides=(1, 2))))  #! CS210 it has 2 strides for 1 dimension
+sg.export(name="s2")(add, **wrong(cpu(f32, n, strides=1)))  #! CS210 strides=1 is no tuple
+sg.export(name="s3")(add, **wrong(cpu(f32, n, strides=("x",))))  #! CS210 'x' is no stride
+sg.export(name="s4")(add, **wrong(cpu(f32, n, strides=(1,), order=(0,))))  #! CS210 both strides and order
+sg.export(name="v1")(add, **wrong(sg.strided(f32, n, vector=3)))  #! CS210 vector=3 is no power of two
+sg.export(name="v2")(add, **wrong(sg.strided(f32, n, unit=1)))  #! CS210 unit=1 is none of its 1 dimension
+sg.export(name="v3")(add, **wrong(sg.strided(f32)))  #! CS210 it has no dimension; use stubgen.tensor
+sg.export(name="v4")(add, **wrong(sg.strided(f32, "n", 0)))  #! CS210 'n' is no extent  #! CS210 0 is no exten
+sg.export(name="v5")(add, **wrong(sg.strided("f32", n, device=1)))  #! CS210 no element type  #! CS210 device
+sg.export(name="g1")(add, **wrong(sg.tensor(f32, n, device="gpu")))  #! CS210 device is 'gpu'; it must be
+sg.export(name="l1")(add, **wrong(cpu(f32, n, align=3)))  #! CS210 align=3 is no power of two
+sg.export(name="l2")(add, **wrong(cpu(f32, n, align=0)))  #! CS210 align=0 is no power of two
+sg.export(name="l3")(add, **wrong(cpu(f32, n, align="16")))  #! CS210 align='16' is no power of two
+sg.export(name="l4")(add, **wrong(cpu(f32, n, align=2)))  #! CS210 align=2 is less than an element takes, 4 by
+sg.export(name="d1")(add, **wrong(cpu(f32, sg.dim("no good"))))  #! CS210 a dim is called 'no good', which is
+sg.export(name="d2")(add, **wrong(cpu(f32, sg.dim(3))))  #! CS210 a dim is called 3
+sg.export(name="d3")(add, **wrong(cpu(f32, sg.dim("m", divisible_by=0))))  #! CS210 dim m has divisible_by=0
+sg.export(name="d4")(add, **wrong(cpu(f32, sg.dim("m", divisible_by=-1))))  #! CS210 dim m has divisible_by=-1
+sg.export(name="d5")(add, **wrong(cpu(f32, sg.dim("m", divisible_by=2.0))))  #! CS210 dim m has divisible_by=2
+sg.export(name="d6")(add, **wrong(cpu(f32, sg.dim("m", bits=16))))  #! CS210 dim m has bits=16
+sg.export(name="p1")(add, **wrong(sg.pointer("x")))  #! CS210 'x' is no element type
+sg.export(name="p2")(add, **wrong(sg.pointer(f32, align=3)))  #! CS210 align=3 is no power of two
+sg.export(name="two")(add, cpu(f32, -1), cpu(f32, -2))  #! CS210 argument 'a': -1  #! CS210 argument 'b': -2
+sg.export(name="nested")(add, (v, cpu(f32, -1)), v)  #! CS210 argument 'a': -1 is no extent
 """
 
 THINGS = """
@@ -237,11 +237,20 @@ def plain(a, b):
 
 
 sg.export(Object(), v)  #! CS211 this export has no name
-sg.export(Object, v, name="x1")  #! CS233 x1 cannot be compiled: Object is a class
-sg.export(Silent(), v, name="x2")  #! CS233 an object of Silent is no @cute.jit function
+sg.export(name="x1")(Object, v)  #! CS233 x1 cannot be compiled: Object is a class
+sg.export(name="x2")(Silent(), v)  #! CS233 an object of Silent is no @cute.jit function
 sg.export(plain, v, v)  #! CS233 plain is no @cute.jit function
 sg.export(on_gpu, v)  #! CS233 on_gpu is a @cute.kernel
-sg.export(None, v, name="x3")  #! CS233 x3 cannot be compiled: the function is None
+sg.export(name="x3")(None, v)  #! CS233 x3 cannot be compiled: the function is None
+sg.export()  #! CS210 no function follows its options; write stubgen.export(...)(function
+sg.export(name="lost")  #! CS210 no function follows its options; write stubgen.export(...)(function
+sg.kernel(priority=1)  #! CS210 no function follows its options; write stubgen.kernel(...)(function
+sg.export(Object().__call__, v, name="x4", tile=3)  #! CS210 stubgen.export(name=...)(function, ...)
+
+
+@sg.family(x=[1])  #! CS210 the family's function returns options and no function
+def has_no_function(x):
+    return sg.kernel(priority=1)
 """
 
 FAMILIES = """
@@ -304,7 +313,7 @@ def _(size):
     return sg.kernel(add, v, v)
 
 
-sg.export(add, v, v, name="shared__4")  #! CS213 'shared__4' is exported a second time
+sg.export(name="shared__4")(add, v, v)  #! CS213 'shared__4' is exported a second time
 """
 
 AT_IMPORT = {
@@ -324,9 +333,9 @@ AT_IMPORT = {
     "exits_for_nothing": "exit()  #! CS257 ends Python with sys.exit() while it is imported",
     "exits_for_arguments": "import argparse as a\na.ArgumentParser().parse_args(['x'])  #! CS257 sys.exit(2)",
     "missing": "import nowhere_to_be_found  #! CS204 raised ModuleNotFoundError: No module named",
-    "no_function": "sg.export()  #! CS210 stubgen.export() missing 1 required positional argument: 'fn'",
+    "no_such_option": "sg.export(nmae='x')(add, v, v)  #! CS210 nmae is no option, which are backward, min_a",
     "no_name": "sg.dim()  #! CS210 stubgen.dim() missing 1 required positional argument: 'name'",
-    "no_keyword": "sg.strided(f32, 4, align=16)  #! CS210 stubgen.strided() got an unexpected keyword",
+    "no_keyword": "sg.strided(f32, 4, order=16)  #! CS210 stubgen.strided() got an unexpected keyword",
     "own_dim": "def dim(a): ...\n\ndim()  #! CS204 TypeError: dim() missing 1 required positional",
     "interrupts": "raise KeyboardInterrupt  #! CS204 raised KeyboardInterrupt while it was",
     "leaves": "raise GeneratorExit  #! CS204 raised GeneratorExit while it was",
@@ -336,7 +345,7 @@ AT_IMPORT = {
 
 
 def test_all_wrong_declarations_of_a_project_are_reported_in_one_run(project: Project) -> None:
-    exported = 'sg.export(add, v, v, name="elsewhere")'
+    exported = 'sg.export(name="elsewhere")(add, v, v)'
     for name, text in {
         "names": NAMES_AND_ARGUMENTS,
         "arguments": ARGUMENTS,
@@ -431,7 +440,7 @@ def indexes_twice(a: cute.Tensor):
 g = sg.tensor(f32, n)
 sg.export(launches, g)
 sg.export(launches_well, g)  #! CS102 no GPU architecture is given for launches_well
-sg.export(launches_well, g, name="another")  #! CS102 no GPU architecture is given for another
+sg.export(name="another")(launches_well, g)  #! CS102 no GPU architecture is given for another
 sg.export(forgets_to_launch, g)
 sg.export(launches_with_too_much, g)
 sg.export(adds_text, v)
@@ -442,9 +451,9 @@ sg.export(raises, v)
 sg.export(exits, v)
 sg.export(asserts, v)
 sg.export(indexes_twice, v)  #! CS301 expects coordinate to be weakly congruent to the layout
-sg.export(add, 3, v, name="no_tensor")  #! CS311 a of no_tensor is 3, but annotated cute.Tensor
-sg.export(add, v, v, name="odd_options", options="--odd")  #! CS246 unrecognized arguments: --odd
-sg.export(add, v, v, name="good")
+sg.export(name="no_tensor")(add, 3, v)  #! CS311 a of no_tensor is 3, but annotated cute.Tensor
+sg.export(name="odd_options", options="--odd")(add, v, v)  #! CS246 unrecognized arguments: --odd
+sg.export(name="good")(add, v, v)
 """
 
 
@@ -711,7 +720,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(project: Project) -> None:
 
 
 def test_json_says_what_the_terminal_says(project: Project) -> None:
-    project.write("kernels/k.py", HEADER + "sg.export(add, v)\nsg.export(add, v, v, name='int')\n")
+    project.write("kernels/k.py", HEADER + "sg.export(add, v)\nsg.export(name='int')(add, v, v)\n")
     told = list(parsed(project.run("generate").stderr))
     data: list[dict[str, Any]] = json.loads(project.run("generate", "--json").stdout)["problems"]
     assert [f"{p['message']}; {p['remedy']}" for p in data] == [p.message for p in told]

@@ -75,11 +75,11 @@ class Points:
 
 p = sg.pointer(f32)
 sg.export(points, v)  #! CS311 p p of points is a tensor, but annotated cute.Pointer
-sg.export(points, 3, name="points_at_number")  #! CS311 p is 3, but annotated cute.Pointer
-sg.export(Points().run, v, v, name="method")  #! CS311 p p of method is a tensor, but annotated cute.Pointer
-sg.export(two, p, v, name="two_of_pointer")  #! CS311 a is a
-sg.export(two, 1.5, v, name="two_of_number")  #! CS311 a is 1.5, but annotated cute.Tensor
-sg.export(two, f32, v, name="two_of_type")  #! CS311 a a of two_of_type is a Float32, but annotated cute.Tensor
+sg.export(name="points_at_number")(points, 3)  #! CS311 p is 3, but annotated cute.Pointer
+sg.export(name="method")(Points().run, v, v)  #! CS311 p p of method is a tensor, but annotated cute.Pointer
+sg.export(name="two_of_pointer")(two, p, v)  #! CS311 a is a
+sg.export(name="two_of_number")(two, 1.5, v)  #! CS311 a is 1.5, but annotated cute.Tensor
+sg.export(name="two_of_type")(two, f32, v)  #! CS311 a a of two_of_type is a Float32, but annotated cute.Tensor
 """
 
 STREAMS = """
@@ -104,15 +104,15 @@ def pointer(p: cute.Pointer, stream: CUstream):
     pass
 
 
-sg.export(two, g, (g, env), name="s1")  #! CS220 x x[1] of s1 is an environment stream inside a tuple
-sg.export(two, g, Pair(g, env), name="s2")  #! CS220 x x.s of s2 is an environment stream inside a Pair
-sg.export(two, g, Both(g, env), name="s3")  #! CS220 x give the stream a parameter of its own
-sg.export(two, v, env, name="s4")  #! CS221 x x of s4 is an environment stream, but no argument is a GPU tensor
-sg.export(pointer, sg.pointer(f32), env, name="s5")  #! CS221 stream let the caller pass the stream: sg.stream()
-sg.export(one, env, name="s6")  #! CS221 x is an environment stream
-sg.export(union, g, env, name="s7")  #! CS222 stream is a stream, but annotated CUstream | None; annotate it CUstream
-sg.export(union, g, sg.stream(), name="s8")  #! CS222 stream annotate it CUstream alone
-sg.export(pointer, sg.pointer(f32), name="s9")  #! CS210 stream no argument is given for stream of (p, stream)
+sg.export(name="s1")(two, g, (g, env))  #! CS220 x x[1] of s1 is an environment stream inside a tuple
+sg.export(name="s2")(two, g, Pair(g, env))  #! CS220 x x.s of s2 is an environment stream inside a Pair
+sg.export(name="s3")(two, g, Both(g, env))  #! CS220 x give the stream a parameter of its own
+sg.export(name="s4")(two, v, env)  #! CS221 x x of s4 is an environment stream, but no argument is a GPU tensor
+sg.export(name="s5")(pointer, sg.pointer(f32), env)  #! CS221 stream let the caller pass the stream: sg.stream()
+sg.export(name="s6")(one, env)  #! CS221 x is an environment stream
+sg.export(name="s7")(union, g, env)  #! CS222 stream is a stream, but annotated CUstream | None; annotate it CUstream
+sg.export(name="s8")(union, g, sg.stream())  #! CS222 stream annotate it CUstream alone
+sg.export(name="s9")(pointer, sg.pointer(f32))  #! CS210 stream no argument is given for stream of (p, stream)
 """
 
 CONTAINERS = """
@@ -155,24 +155,24 @@ def ints(a: cute.Tensor, s: cute.IntTuple):
     pass
 
 
-sg.export(one, Fixed(v, 4), name="c1")  #! CS224 x Fixed, a NamedTuple with the Constexpr field k; make Fixed a
-sg.export(one, (v, Fixed(v, 4)), name="c2")  #! CS224 x x[1] of c2
-sg.export(one, Holder(Data(v)), name="c3")  #! CS225 x x.data of c3 is a dataclass, Data, inside the NamedTuple Holder
-sg.export(one, Data(Holder((Data(v),))), name="c4")  #! CS225 x x.a.data[0] of c4
-sg.export(one, Data(v, "fast"), name="c5")  #! CS226 x whose Constexpr field k is 'fast'; give a Constexpr field None
-sg.export(one, Data(v, f32), name="c6")  #! CS226 x whose Constexpr field k is Float32
-sg.export(one, Data(v, 2**70), name="c7")  #! CS226 x whose Constexpr field k is 118
-sg.export(varying, (v, v, v), name="c8")  #! CS228 t has 3 items, but its annotation is Tuple[
-sg.export(varying, (v,), name="c9")  #! CS228 t annotate it tuple for any number of items
-sg.export(both_of, (v,), name="e1")  #! CS312 t t of e1 has 1 item, but its annotation, Tuple[Tensor, Tensor], has 2 items; give 2 items, or change
-sg.export(both_of, (v, v, v), name="e2")  #! CS312 t t of e2 has 3 items
-sg.export(one, (v, Nested((v, v, v))), name="e3")  #! CS312 x x[1].parts of e3 has 3 items
-sg.export(shape, v, (4, n), name="d1")  #! CS227 s s of d1 holds the size n; give cutlass.Int32
-sg.export(shape, v, (4, None), name="d2")  #! CS227 s holds None
-sg.export(shape, v, 12, name="d3")  #! CS227 s is 12, which is no tuple; give a tuple, such as (12,)
-sg.export(ints, v, 12, name="d4")  #! CS227 s is 12, which is no tuple
-sg.export(shape, v, ((4, 2), 3), name="d5")  #! CS227 s has a fixed extent, which a nested one cannot have
-sg.export(shape, v, (((4, i32), i32), i32), name="d6")  #! CS227 s is nested more than once; flatten it
+sg.export(name="c1")(one, Fixed(v, 4))  #! CS224 x Fixed, a NamedTuple with the Constexpr field k; make Fixed a
+sg.export(name="c2")(one, (v, Fixed(v, 4)))  #! CS224 x x[1] of c2
+sg.export(name="c3")(one, Holder(Data(v)))  #! CS225 x x.data of c3 is a dataclass, Data, inside the NamedTuple Holder
+sg.export(name="c4")(one, Data(Holder((Data(v),))))  #! CS225 x x.a.data[0] of c4
+sg.export(name="c5")(one, Data(v, "fast"))  #! CS226 x whose Constexpr field k is 'fast'; give a Constexpr field None
+sg.export(name="c6")(one, Data(v, f32))  #! CS226 x whose Constexpr field k is Float32
+sg.export(name="c7")(one, Data(v, 2**70))  #! CS226 x whose Constexpr field k is 118
+sg.export(name="c8")(varying, (v, v, v))  #! CS228 t has 3 items, but its annotation is Tuple[
+sg.export(name="c9")(varying, (v,))  #! CS228 t annotate it tuple for any number of items
+sg.export(name="e1")(both_of, (v,))  #! CS312 t t of e1 has 1 item, but its annotation, Tuple[Tensor, Tensor], has 2 items; give 2 items, or change
+sg.export(name="e2")(both_of, (v, v, v))  #! CS312 t t of e2 has 3 items
+sg.export(name="e3")(one, (v, Nested((v, v, v))))  #! CS312 x x[1].parts of e3 has 3 items
+sg.export(name="d1")(shape, v, (4, n))  #! CS227 s s of d1 holds the size n; give cutlass.Int32
+sg.export(name="d2")(shape, v, (4, None))  #! CS227 s holds None
+sg.export(name="d3")(shape, v, 12)  #! CS227 s is 12, which is no tuple; give a tuple, such as (12,)
+sg.export(name="d4")(ints, v, 12)  #! CS227 s is 12, which is no tuple
+sg.export(name="d5")(shape, v, ((4, 2), 3))  #! CS227 s has a fixed extent, which a nested one cannot have
+sg.export(name="d6")(shape, v, (((4, i32), i32), i32))  #! CS227 s is nested more than once; flatten it
 """
 
 VALUES = """
@@ -200,27 +200,27 @@ def narrow(a: cute.Tensor, s: cutlass.Int4):
     pass
 
 
-sg.export(two, v, {"x": v}, name="v1")  #! CS229 x is a dict, which no compiled function can be called with; give
-sg.export(two, v, "text", name="v2")  #! CS229 x is 'text', which no compiled function can be called with; annotate
-sg.export(two, v, (v, [{}]), name="v3")  #! CS229 x x[1][0] of v3 is a dict
-sg.export(two, v, object(), name="v4")  #! CS229 x is an object
-sg.export(two, v, len, name="v5")  #! CS229 x is len
-sg.export(two, v, Colour.RED, name="v6")  #! CS229 x is a Colour
-sg.export(text, v, name="v7")  #! CS229 mode mode of v7 is 'fast'
-sg.export(kind, v, f32, name="v8")  #! CS229 dtype dtype of v8 is the type Float32, which no compiled function can be called with
-sg.export(two, v, 2**70, name="v9")  #! CS229 x give one that fits into 64 bits
-sg.export(scaled, v, "x", name="w1")  #! CS230 s s of w1 is 'x', but annotated Float32; give the type Float32
-sg.export(scaled, v, i64, name="w2")  #! CS230 s is a Int64, but annotated Float32
-sg.export(scaled, v, n, name="w3")  #! CS230 s is the size n
-sg.export(scaled, v, None, name="w4")  #! CS230 s is None
-sg.export(scaled, v, f32, 2.5, name="w5")  #! CS230 k is 2.5, but annotated int
-sg.export(two, v, cutlass.Int4, name="w6")  #! CS231 x is a Int4, which cannot be passed by value; pass a wider type
-sg.export(two, v, cutlass.Float8E4M3FN, name="w7")  #! CS231 x is a Float8E4M3FN
-sg.export(two, v, cutlass.Int128, name="w8")  #! CS231 x is a Int128
-sg.export(narrow, v, 1, name="w9")  #! CS231 s is a Int4
-sg.export(one, sg.tensor(cutlass.Float8E4M3, n), name="y1")  #! CS232 x is a tensor of Float8E4M3, which tvm-ffi
-sg.export(one, sg.tensor(cutlass.Int128, n), name="y2")  #! CS232 x choose another element type
-sg.export(one, sg.tensor(cutlass.Float8E4M3B11FNUZ, n), name="y3")  #! CS232 x is a tensor of Float8E4M3B11FNUZ
+sg.export(name="v1")(two, v, {"x": v})  #! CS229 x is a dict, which no compiled function can be called with; give
+sg.export(name="v2")(two, v, "text")  #! CS229 x is 'text', which no compiled function can be called with; annotate
+sg.export(name="v3")(two, v, (v, [{}]))  #! CS229 x x[1][0] of v3 is a dict
+sg.export(name="v4")(two, v, object())  #! CS229 x is an object
+sg.export(name="v5")(two, v, len)  #! CS229 x is len
+sg.export(name="v6")(two, v, Colour.RED)  #! CS229 x is a Colour
+sg.export(name="v7")(text, v)  #! CS229 mode mode of v7 is 'fast'
+sg.export(name="v8")(kind, v, f32)  #! CS229 dtype dtype of v8 is the type Float32, which no compiled function can be called with
+sg.export(name="v9")(two, v, 2**70)  #! CS229 x give one that fits into 64 bits
+sg.export(name="w1")(scaled, v, "x")  #! CS230 s s of w1 is 'x', but annotated Float32; give the type Float32
+sg.export(name="w2")(scaled, v, i64)  #! CS230 s is a Int64, but annotated Float32
+sg.export(name="w3")(scaled, v, n)  #! CS230 s is the size n
+sg.export(name="w4")(scaled, v, None)  #! CS230 s is None
+sg.export(name="w5")(scaled, v, f32, 2.5)  #! CS230 k is 2.5, but annotated int
+sg.export(name="w6")(two, v, cutlass.Int4)  #! CS231 x is a Int4, which cannot be passed by value; pass a wider type
+sg.export(name="w7")(two, v, cutlass.Float8E4M3FN)  #! CS231 x is a Float8E4M3FN
+sg.export(name="w8")(two, v, cutlass.Int128)  #! CS231 x is a Int128
+sg.export(name="w9")(narrow, v, 1)  #! CS231 s is a Int4
+sg.export(name="y1")(one, sg.tensor(cutlass.Float8E4M3, n))  #! CS232 x is a tensor of Float8E4M3, which tvm-ffi
+sg.export(name="y2")(one, sg.tensor(cutlass.Int128, n))  #! CS232 x choose another element type
+sg.export(name="y3")(one, sg.tensor(cutlass.Float8E4M3B11FNUZ, n))  #! CS232 x is a tensor of Float8E4M3B11FNUZ
 """
 
 CLASSES = """
@@ -301,18 +301,18 @@ grown.extra = v
 unwritten = Unwritten()
 unwritten.a = v
 
-sg.export(one, Computed(v), name="k1")  #! CS245 x x of k1 is a Computed, a dataclass whose field k has init=False; let callers give it
-sg.export(one, Late(v), name="k2")  #! CS245 x x of k2 is a Late, a dataclass with __post_init__; do in a function, or in the kernel
-sg.export(one, Initial(v), name="k3")  #! CS245 x is a Initial, a dataclass with the InitVar k; make it a field
-sg.export(one, Backwards(v, v), name="k4")  #! CS245 x is a Backwards, a dataclass with its own __init__; let dataclasses write
-sg.export(one, unwritten, name="k5")  #! CS245 x is a Unwritten, a dataclass with its own __init__
-sg.export(one, Built(v), name="k6")  #! CS245 x is a Built, a dataclass with its own __new__
-sg.export(one, Slotted(v), name="k7")  #! CS245 x a dataclass with slots, which the DSL cannot read; take slots=True away
-sg.export(one, grown, name="k8")  #! CS245 x a dataclass whose object has extra, which is no field
-sg.export(one, Swapped(v, v), name="k9")  #! CS245 x is a Swapped, a NamedTuple with its own __new__
-sg.export(one, (v, [Slotted(v)]), name="l1")  #! CS245 x x[1][0] of l1 is a Slotted
-sg.export(one, Simple(Late(v)), name="l2")  #! CS245 x x.a of l2 is a Late
-sg.export(one, Holding(Swapped(v, v)), name="l3")  #! CS245 x x.inner of l3 is a Swapped
+sg.export(name="k1")(one, Computed(v))  #! CS245 x x of k1 is a Computed, a dataclass whose field k has init=False; let callers give it
+sg.export(name="k2")(one, Late(v))  #! CS245 x x of k2 is a Late, a dataclass with __post_init__; do in a function, or in the kernel
+sg.export(name="k3")(one, Initial(v))  #! CS245 x is a Initial, a dataclass with the InitVar k; make it a field
+sg.export(name="k4")(one, Backwards(v, v))  #! CS245 x is a Backwards, a dataclass with its own __init__; let dataclasses write
+sg.export(name="k5")(one, unwritten)  #! CS245 x is a Unwritten, a dataclass with its own __init__
+sg.export(name="k6")(one, Built(v))  #! CS245 x is a Built, a dataclass with its own __new__
+sg.export(name="k7")(one, Slotted(v))  #! CS245 x a dataclass with slots, which the DSL cannot read; take slots=True away
+sg.export(name="k8")(one, grown)  #! CS245 x a dataclass whose object has extra, which is no field
+sg.export(name="k9")(one, Swapped(v, v))  #! CS245 x is a Swapped, a NamedTuple with its own __new__
+sg.export(name="l1")(one, (v, [Slotted(v)]))  #! CS245 x x[1][0] of l1 is a Slotted
+sg.export(name="l2")(one, Simple(Late(v)))  #! CS245 x x.a of l2 is a Late
+sg.export(name="l3")(one, Holding(Swapped(v, v)))  #! CS245 x x.inner of l3 is a Swapped
 sg.export(plain_pair, Plain(v, v))  #! CS247 p p of plain_pair is annotated Plain, a NamedTuple whose field a has no type
 """
 
@@ -327,39 +327,39 @@ def number(a: cute.Tensor, s: f32):
     pass
 
 
-sg.export(streamed, g, sg.env_stream, name="h1")  #! CS229 stream stream of h1 is the function stubgen.env_stream, which no compiled function can be called with; call it: stubgen.env_stream()
-sg.export(streamed, g, sg.stream, name="h2")  #! CS229 stream call it: stubgen.stream()
-sg.export(streamed, g, CUstream, name="h3")  #! CS229 stream describe the stream: stubgen.env_stream(), or stubgen.stream()
-sg.export(two, sg.tensor, 1, name="h4")  #! CS229 a a of h4 is the function stubgen.tensor
-sg.export(two, v, (sg.dim, 1), name="h5")  #! CS229 x x[0] of h5 is the function stubgen.dim, which no compiled function can be called with; call it: stubgen.dim("n")
-sg.export(number, v, sg.pointer, name="h6")  #! CS229 s is the function stubgen.pointer
-sg.export(two, np.zeros(3), 1, name="h7")  #! CS229 a is an array that exists, of numpy.ndarray, which no compiled function can be called with; describe the arrays that callers pass: stubgen.tensor(
-sg.export(two, v, torch.zeros(3), name="h8")  #! CS229 x is an array that exists, of torch.Tensor
-sg.export(two, cute.Tensor, 1, name="h9")  #! CS229 a is the type cutlass.cute.typing.Tensor, which no compiled function can be called with; describe the tensor: stubgen.tensor(
-sg.export(two, v, cute.Pointer, name="i1")  #! CS229 x describe the pointer: stubgen.pointer(cutlass.Float32)
-sg.export(two, v, np.float32, name="i2")  #! CS229 x is the type numpy.float32, which no compiled function can be called with; give cutlass.Float32
-sg.export(two, v, torch.bfloat16, name="i3")  #! CS229 x give cutlass.BFloat16
-sg.export(number, v, np.float32, name="i4")  #! CS230 s is the type numpy.float32, but annotated Float32; give the type Float32
-sg.export(number, v, int, name="i5")  #! CS230 s is a Int32, but annotated Float32
-sg.export(two, v, decimal.Decimal(1), name="i6")  #! CS229 x is a Decimal, which no compiled function can be called with; give an int, a float
-sg.export(two, v, 1j, name="i7")  #! CS229 x is a complex
-sg.export(two, sg.tensor(f32, sg.dim), 1, name="i8")  #! CS210 a dim is no extent; give an integer or stubgen.dim
+sg.export(name="h1")(streamed, g, sg.env_stream)  #! CS229 stream stream of h1 is the function stubgen.env_stream, which no compiled function can be called with; call it: stubgen.env_stream()
+sg.export(name="h2")(streamed, g, sg.stream)  #! CS229 stream call it: stubgen.stream()
+sg.export(name="h3")(streamed, g, CUstream)  #! CS229 stream describe the stream: stubgen.env_stream(), or stubgen.stream()
+sg.export(name="h4")(two, sg.tensor, 1)  #! CS229 a a of h4 is the function stubgen.tensor
+sg.export(name="h5")(two, v, (sg.dim, 1))  #! CS229 x x[0] of h5 is the function stubgen.dim, which no compiled function can be called with; call it: stubgen.dim("n")
+sg.export(name="h6")(number, v, sg.pointer)  #! CS229 s is the function stubgen.pointer
+sg.export(name="h7")(two, np.zeros(3), 1)  #! CS229 a is an array that exists, of numpy.ndarray, which no compiled function can be called with; describe the arrays that callers pass: stubgen.tensor(
+sg.export(name="h8")(two, v, torch.zeros(3))  #! CS229 x is an array that exists, of torch.Tensor
+sg.export(name="h9")(two, cute.Tensor, 1)  #! CS229 a is the type cutlass.cute.typing.Tensor, which no compiled function can be called with; describe the tensor: stubgen.tensor(
+sg.export(name="i1")(two, v, cute.Pointer)  #! CS229 x describe the pointer: stubgen.pointer(cutlass.Float32)
+sg.export(name="i2")(two, v, np.float32)  #! CS229 x is the type numpy.float32, which no compiled function can be called with; give cutlass.Float32
+sg.export(name="i3")(two, v, torch.bfloat16)  #! CS229 x give cutlass.BFloat16
+sg.export(name="i4")(number, v, np.float32)  #! CS230 s is the type numpy.float32, but annotated Float32; give the type Float32
+sg.export(name="i5")(number, v, int)  #! CS230 s is a Int32, but annotated Float32
+sg.export(name="i6")(two, v, decimal.Decimal(1))  #! CS229 x is a Decimal, which no compiled function can be called with; give an int, a float
+sg.export(name="i7")(two, v, 1j)  #! CS229 x is a complex
+sg.export(name="i8")(two, sg.tensor(f32, sg.dim), 1)  #! CS210 a dim is no extent; give an integer or stubgen.dim
 """
 
 OPTIONS = """
-sg.export(two, v, 1, options="--gpu-arch sm_100a", name="o1")  #! CS246 - o1 has options='--gpu-arch sm_100a': it chooses the architecture, which the package does; name architectures with archs =
-sg.export(two, v, 1, options="--opt-level 2 --gpu-arch=sm_90a", name="o2")  #! CS246 - it chooses the architecture
-sg.export(two, v, 1, options="--host-target linux-aarch64", name="o3")  #! CS246 - set host = "aarch64" in [tool.cute-stubgen]
-sg.export(two, v, 1, options="--nonsense", name="o4")  #! CS246 - unrecognized arguments: --nonsense; write options as cute.compile takes them
-sg.export(two, v, 1, options="opt-level=2", name="o5")  #! CS246 - unrecognized arguments: opt-level=2
-sg.export(two, v, 1, options="--opt-level 9", name="o6")  #! CS246 - the level is none of 0, 1, 2 and 3; write "--opt-level 2"
-sg.export(two, v, 1, options="--opt-level", name="o7")  #! CS246 - the level is none of
-sg.export(two, v, 1, options="--opt-level x", name="o8")  #! CS246 - invalid int value: 'x'
-sg.export(two, v, 1, options="--ptxas-options '", name="o9")  #! CS246 - no closing quotation
-sg.export(two, v, 1, options=["--opt-level", "2"], name="p1")  #! CS246 - p1 has options=a list: it is no text; write it as text
-sg.export(two, v, 1, options=cute.OptLevel(2), name="p2")  #! CS246 - p2 has options=an OptLevel: it is no text
-sg.export(two, v, 1, options=None, name="p3")  #! CS246 - p3 has options=None
-sg.export(cute.compile[cute.OptLevel(2)], v, 1, name="p4")  #! CS233 - the function is cute.compile; give the function itself, and options as text
+sg.export(options="--gpu-arch sm_100a", name="o1")(two, v, 1)  #! CS246 - o1 has options='--gpu-arch sm_100a': it chooses the architecture, which the package does; name architectures with archs =
+sg.export(options="--opt-level 2 --gpu-arch=sm_90a", name="o2")(two, v, 1)  #! CS246 - it chooses the architecture
+sg.export(options="--host-target linux-aarch64", name="o3")(two, v, 1)  #! CS246 - set host = "aarch64" in [tool.cute-stubgen]
+sg.export(options="--nonsense", name="o4")(two, v, 1)  #! CS246 - unrecognized arguments: --nonsense; write options as cute.compile takes them
+sg.export(options="opt-level=2", name="o5")(two, v, 1)  #! CS246 - unrecognized arguments: opt-level=2
+sg.export(options="--opt-level 9", name="o6")(two, v, 1)  #! CS246 - the level is none of 0, 1, 2 and 3; write "--opt-level 2"
+sg.export(options="--opt-level", name="o7")(two, v, 1)  #! CS246 - the level is none of
+sg.export(options="--opt-level x", name="o8")(two, v, 1)  #! CS246 - invalid int value: 'x'
+sg.export(options="--ptxas-options '", name="o9")(two, v, 1)  #! CS246 - no closing quotation
+sg.export(options=["--opt-level", "2"], name="p1")(two, v, 1)  #! CS246 - p1 has options=a list: it is no text; write it as text
+sg.export(options=cute.OptLevel(2), name="p2")(two, v, 1)  #! CS246 - p2 has options=an OptLevel: it is no text
+sg.export(options=None, name="p3")(two, v, 1)  #! CS246 - p3 has options=None
+sg.export(name="p4")(cute.compile[cute.OptLevel(2)], v, 1)  #! CS233 - the function is cute.compile; give the function itself, and options as text
 """
 
 FUNCTIONS = """
@@ -424,19 +424,19 @@ class WrappedCall:
         pass
 
 
-sg.export(wrapped, v, name="u1")  #! CS233 - wrapped is wrapped by another decorator, which the DSL would leave out; export the function without it
-sg.export(wrapped_inside, v, name="u2")  #! CS233 - wrapped_inside is wrapped by another decorator
-sg.export(Calls().wrapped, v, name="u3")  #! CS233 - Calls.wrapped is wrapped by another decorator
-sg.export(WrappedCall(), v, name="u4")  #! CS233 - an object of WrappedCall is wrapped by another decorator
-sg.export(functools.lru_cache(two), v, v, name="u5")  #! CS233 - two is wrapped by another decorator
-sg.export(generator, v, name="u6")  #! CS233 - generator is a generator; write it as a function that does all when called
-sg.export(Calls().generates, v, name="u7")  #! CS233 - Calls.generates is a generator
-sg.export(asynchronous, v, name="u8")  #! CS233 - asynchronous is an async function
-sg.export(both_at_once, v, name="u9")  #! CS233 - both_at_once is an asynchronous generator
-sg.export(Calls.run, v, name="x1")  #! CS233 - Calls.run is a method, and no object is given for it; export it of an object: sg.export(Calls(...).run, ...)
-sg.export(Calls.run, a=v, name="x2")  #! CS233 - Calls.run is a method, and no object is given
-sg.export(Calls.__call__, v, name="x3")  #! CS233 - export it of an object: sg.export(Calls(...), ...)
-sg.export("two", v, name="x4")  #! CS233 - x4 cannot be compiled: 'two' is a string; give the function itself, without quotes
+sg.export(name="u1")(wrapped, v)  #! CS233 - wrapped is wrapped by another decorator, which the DSL would leave out; export the function without it
+sg.export(name="u2")(wrapped_inside, v)  #! CS233 - wrapped_inside is wrapped by another decorator
+sg.export(name="u3")(Calls().wrapped, v)  #! CS233 - Calls.wrapped is wrapped by another decorator
+sg.export(name="u4")(WrappedCall(), v)  #! CS233 - an object of WrappedCall is wrapped by another decorator
+sg.export(name="u5")(functools.lru_cache(two), v, v)  #! CS233 - two is wrapped by another decorator
+sg.export(name="u6")(generator, v)  #! CS233 - generator is a generator; write it as a function that does all when called
+sg.export(name="u7")(Calls().generates, v)  #! CS233 - Calls.generates is a generator
+sg.export(name="u8")(asynchronous, v)  #! CS233 - asynchronous is an async function
+sg.export(name="u9")(both_at_once, v)  #! CS233 - both_at_once is an asynchronous generator
+sg.export(name="x1")(Calls.run, v)  #! CS233 - Calls.run is a method, and no object is given for it; export it of an object: sg.export(Calls(...).run, ...)
+sg.export(name="x2")(Calls.run, a=v)  #! CS233 - Calls.run is a method, and no object is given
+sg.export(name="x3")(Calls.__call__, v)  #! CS233 - export it of an object: sg.export(Calls(...), ...)
+sg.export(name="x4")("two", v)  #! CS233 - x4 cannot be compiled: 'two' is a string; give the function itself, without quotes
 sg.export("two", v)  #! CS233 - this export cannot be compiled: 'two' is a string
 sg.export(3, v)  #! CS233 - this export cannot be compiled: an object of int is no @cute.jit function
 
@@ -471,14 +471,14 @@ def more(a: cute.Tensor, s: f32 = 1.0, *rest):
     pass
 
 
-sg.export(Methods.of_class, v, name="f1")  #! CS233 - Methods.of_class is a classmethod; make it a staticmethod
-sg.export(functools.partial(two, v), v, name="f2")  #! CS233 - is a functools.partial; export the function itself
-sg.export(plain, v, name="f3")  #! CS233 - plain is no @cute.jit function; decorate
-sg.export(lambda a: None, v, name="f4")  #! CS233 - <lambda> is no @cute.jit function
-sg.export(Methods().odd, v, name="f5")  #! CS234 this the first parameter of f5 is called this, but it is a method
-sg.export(with_self, v, name="f6")  #! CS234 self is called self, but it is a function; call it another name
-sg.export(internal, v, v, name="f7")  #! CS235 __i_target_func a name that tvm-ffi uses itself
-sg.export(more, v, f32, v, name="f8")  #! CS236 rest f8 has *rest after s, which has a default; make s keyword-only
+sg.export(name="f1")(Methods.of_class, v)  #! CS233 - Methods.of_class is a classmethod; make it a staticmethod
+sg.export(name="f2")(functools.partial(two, v), v)  #! CS233 - is a functools.partial; export the function itself
+sg.export(name="f3")(plain, v)  #! CS233 - plain is no @cute.jit function; decorate
+sg.export(name="f4")(lambda a: None, v)  #! CS233 - <lambda> is no @cute.jit function
+sg.export(name="f5")(Methods().odd, v)  #! CS234 this the first parameter of f5 is called this, but it is a method
+sg.export(name="f6")(with_self, v)  #! CS234 self is called self, but it is a function; call it another name
+sg.export(name="f7")(internal, v, v)  #! CS235 __i_target_func a name that tvm-ffi uses itself
+sg.export(name="f8")(more, v, f32, v)  #! CS236 rest f8 has *rest after s, which has a default; make s keyword-only
 
 
 @sg.family(x=[1])  #! CS210 - member__1: the arguments do not fit (a, x): got an unexpected keyword argument
@@ -497,7 +497,7 @@ def launches(a: cute.Tensor, stream: CUstream = None):
 
 
 sg.export(launches, g)  #! CS223 stream launches a kernel on the stream None; give a stream: stream=sg.env_stream()
-sg.export(launches, g, None, name="with_none")  #! CS223 stream with_none launches a kernel on the stream None
+sg.export(name="with_none")(launches, g, None)  #! CS223 stream with_none launches a kernel on the stream None
 """
 
 WARNED = """
@@ -517,8 +517,8 @@ def inner(t: tuple, stream: CUstream):
 
 
 sg.export(scaled, v, 2.5)  #! CS601 s 2.5 given for s of scaled is not compiled in: it stays a run-time parameter
-sg.export(scaled, v, 1.0, name="same")
-sg.export(scaled, v, f32, name="type")
+sg.export(name="same")(scaled, v, 1.0)
+sg.export(name="type")(scaled, v, f32)
 sg.export(returns, v)  #! CS602 - returns returns a value, which the compiled function drops; write results
 sg.export(inner, (g,), env)  #! CS603 - inner runs on the GPU but takes no GPU tensor as an argument of its own
 """
@@ -556,14 +556,14 @@ def pair(t: Tuple[cute.Tensor, ...]):
     t[0][0] = 1.0
 
 
-sg.export(größe, v, name="groesse")
-sg.export(one, Numbers(v, 1, 2.0, True), name="numbers")
-sg.export(two, v, Colour.RED, name="colour")
-sg.export(floating, v, 2, 3, name="int_for_float")
-sg.export(floating, v, f32, i32, name="types_for_plain")
+sg.export(name="groesse")(größe, v)
+sg.export(name="numbers")(one, Numbers(v, 1, 2.0, True))
+sg.export(name="colour")(two, v, Colour.RED)
+sg.export(name="int_for_float")(floating, v, 2, 3)
+sg.export(name="types_for_plain")(floating, v, f32, i32)
 sg.export(defaulted, v)
 sg.export(pair, (v, v))
-sg.export(one, sg.pointer(cutlass.Float4E2M1FN), name="fp4")
+sg.export(name="fp4")(one, sg.pointer(cutlass.Float4E2M1FN))
 """
 
 
@@ -600,10 +600,10 @@ import somelib
 
 three = (v, v, v)
 sg.export(somelib.total, v, three)  #! CS228 parts for any number of items, or with the type of each; total is a library's, so do that in a @cute.jit function of your own that calls it
-sg.export(somelib.Object(), v, three, name="object")  #! CS228 parts Object.__call__ is a library's, so do that
+sg.export(name="object")(somelib.Object(), v, three)  #! CS228 parts Object.__call__ is a library's, so do that
 sg.export(somelib.launched, g, env)  #! CS222 stream have the default None; launched is a library's
 sg.export(somelib.moded, v)  #! CS229 mode to have the value compiled in; moded is a library's
-sg.export(somelib.moded, {}, name="dict")  #! CS229 a make it a dataclass or a NamedTuple  #! CS229 mode moded is a library's
+sg.export(name="dict")(somelib.moded, {})  #! CS229 a make it a dataclass or a NamedTuple  #! CS229 mode moded is a library's
 sg.export(somelib.plain, v)  #! CS233 - decorate what is to be compiled with @cute.jit; plain is a library's
 """
 
@@ -647,9 +647,9 @@ def atom(a: cute.Tensor, b: cute.CopyAtom):
     pass
 
 
-sg.export(Methods(), g, g, env, name="object")
-sg.export(Methods().layout, g, g, name="bound")  #! CS301 - bound does not compile: expects b to be Layout, but got FakeTensor
-sg.export(atom, g, 3, name="function")  #! CS301 - function does not compile: expects b to be CopyAtom, but got int
+sg.export(name="object")(Methods(), g, g, env)
+sg.export(name="bound")(Methods().layout, g, g)  #! CS301 - bound does not compile: expects b to be Layout, but got FakeTensor
+sg.export(name="function")(atom, g, 3)  #! CS301 - function does not compile: expects b to be CopyAtom, but got int
 """
 
 
@@ -830,7 +830,7 @@ def test_names_that_would_hide_one_another_in_the_module_are_refused(tmp_path: P
     kernels.mkdir()
     for code, export in (
         ("CS214", "sg.export(both, One(0), Pair(0), out)"),
-        ("CS218", 'sg.export(first, One(0), out, name="Pair")'),
+        ("CS218", 'sg.export(name="Pair")(first, One(0), out)'),
     ):
         (kernels / "alike.py").write_text(f"{NAMED_ALIKE}{export}\n")
         done = run_stubgen("generate", "-C", tmp_path, "--json")

@@ -18,7 +18,7 @@ import stubgen as sg
 
 
 def publish(fn, *arguments, name=None):
-    sg.export(fn, *arguments, name=name)
+    sg.export(name=name)(fn, *arguments)
 
 
 def published(**axes):

@@ -198,7 +198,7 @@ def module_source() -> str:
         parameters = f"a: cute.Tensor, b: cute.Tensor, value: cutlass.Constexpr = {value}"
         parts.append(COPY.format(name=f"value_{name}", parameters=parameters, doc="Copy."))
         parts.append(f"sg.export(value_{name}, vector, vector)\n")
-        parts.append(f"sg.export(value_{name}, vector, vector, value={value}, name='given_{name}')\n")
+        parts.append(f"sg.export(name='given_{name}')(value_{name}, vector, vector, value={value})\n")
     parts += [RENAMED.format(number=number, name=name) for number, name in enumerate(TAKEN)]
     return "".join(parts) + LAST
 

@@ -27,7 +27,7 @@ def bump(a: cute.Tensor, stream: CUstream = None):
 
 
 vector = sg.tensor(cutlass.Float32, sg.dim("n"))
-sg.export(bump, a=vector, stream=sg.env_stream(), options="--generate-line-info")
+sg.export(options="--generate-line-info")(bump, a=vector, stream=sg.env_stream())
 '''
 
 

@@ -50,7 +50,7 @@ sg.export(loud, v)
 QUIET = f"""{KERNELS}
 print("   ")
 sg.export(spelled, v, ODD)
-sg.export(spelled, v, name="by_default")
+sg.export(name="by_default")(spelled, v)
 
 
 @sg.family(text=["a\\x1bb", "plain", ODD])

@@ -50,7 +50,7 @@ import stubgen as sg
 from vendor.scaling import Scale
 
 out = sg.tensor(cutlass.Float64, 8, device="cpu")
-sg.export(Scale(3), cutlass.Float64, out, name="triple")
+sg.export(name="triple")(Scale(3), cutlass.Float64, out)
 
 
 @sg.family(factor=[2, -0.5])
@@ -98,7 +98,7 @@ def two_blocks(x: cute.Tensor, stream):
     _two_blocks(x).launch(grid=[1, 1, 1], block=[32, 1, 1], min_blocks_per_mp=2, stream=stream)
 
 
-sg.export(Ask(), sg.tensor(cutlass.Float64, 8, device="cpu"), name="ask")
+sg.export(name="ask")(Ask(), sg.tensor(cutlass.Float64, 8, device="cpu"))
 sg.export(two_blocks, sg.tensor(cutlass.Float32, 1), sg.env_stream())
 ''',
 }

@@ -26,16 +26,19 @@ def total(x: cute.Tensor, y: cute.Tensor, out: cute.Tensor):
 
 x = sg.strided(cutlass.Float32, sg.dim("m"), 4, vector=4, device="cpu")
 any_order = sg.strided(cutlass.Float32, sg.dim("m"), 4, unit=None, device="cpu")
+aligned = sg.strided(cutlass.Float32, sg.dim("m"), 4, align=64, bits=32, device="cpu")
 out = sg.tensor(cutlass.Float32, 1, device="cpu")
 sg.export(total, x, x, out)
-sg.export(total, any_order, any_order, out, name="total_of_any")
+sg.export(name="total_of_any")(total, any_order, any_order, out)
+sg.export(name="total_of_aligned")(total, aligned, x, out)
 """
 
 CALLS = """
 import numpy as np
 from cute_kernels import sums
 
-out, base = np.zeros(1, np.float32), np.arange(200, dtype=np.float32)
+out, base = np.zeros(1, np.float32), np.arange(216, dtype=np.float32)
+base = base[-base.ctypes.data // 4 % 16:][:200]  # at a multiple of 64 bytes
 
 
 def view(first, *strides):
@@ -57,6 +60,9 @@ told(sums.total, view(0, 6, 1), view(0, 4, 1))
 told(sums.total, view(0, 4, 1), view(0, 4, 2))
 told(sums.total, view(1, 4, 1), view(0, 4, 1))
 told(sums.total_of_any, view(1, 6, 3), view(7, 1, 5))
+told(sums.total_of_aligned, view(16, 5, 1), view(0, 4, 1))
+told(sums.total_of_aligned, view(4, 5, 1), view(0, 4, 1))
+told(sums.total_of_aligned, view(0, 2**32 + 4, 1), view(0, 4, 1))
 """
 
 
@@ -80,8 +86,11 @@ def test_strides_may_differ_and_have_to_be_multiples_of_the_vector(output: Path)
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    apart, uneven, not_unit, misaligned, any_order = done.stdout.splitlines()
-    assert (apart, any_order) == ("right", "right")
+    apart, uneven, not_unit, misaligned, any_order, aligned, *refused = done.stdout.splitlines()
+    assert (apart, any_order, aligned) == ("right", "right", "right")
+    assert "64" in refused[0]
+    assert "align" in refused[0].lower()
+    assert "x.strides[0]" in refused[1], "which 32 bits do not hold"
     assert "x.strides[0]" in uneven
     assert "expected a multiple of 4" in uneven
     assert "y.strides[1]" in not_unit

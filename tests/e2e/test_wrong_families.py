@@ -32,8 +32,8 @@ def on_host(a: cute.Tensor, b):
 
 
 old = sg.target_arch() == "sm_80"
-sg.export(on_gpu, sg.tensor(f32, 8 if old else 16), name="extent")
-sg.export(on_gpu, sg.tensor(f32 if old else cutlass.Float16, 8), name="dtype")
+sg.export(name="extent")(on_gpu, sg.tensor(f32, 8 if old else 16))
+sg.export(name="dtype")(on_gpu, sg.tensor(f32 if old else cutlass.Float16, 8))
 
 
 @sg.family(by=[4, 6])
@@ -44,7 +44,7 @@ def ambiguous(by):
 @sg.family(by=[4, 6])
 def preferred(by):
     x = sg.tensor(f32, sg.dim("n", divisible_by=by), device="cpu")
-    return sg.kernel(on_host, x, None, priority=by)
+    return sg.kernel(priority=by)(on_host, x, None)
 """
 
 
@@ -89,7 +89,7 @@ a = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
 
 
 def family(by):
-    return sg.kernel(kernel, a, by, priority=by)
+    return sg.kernel(priority=by)(kernel, a, by)
 
 """
 
@@ -103,8 +103,8 @@ def test_a_wrong_priority_or_name_is_told_once(tmp_path: Path) -> None:
 sg.family("class_", by=[1, "high"])(family)
 sg.family("class", by=[1, 2])(family)
 sg.family("class_", by=[1, 3])(family)
-sg.export(kernel, a, name="mistyped", min_arch="sm_900")
-sg.export(kernel, a, name="capital", min_arch="SM_90A")
+sg.export(name="mistyped", min_arch="sm_900")(kernel, a)
+sg.export(name="capital", min_arch="SM_90A")(kernel, a)
 """
     )
     done = run_stubgen("generate", "-C", tmp_path, cwd=tmp_path)
@@ -127,7 +127,7 @@ def test_a_kernel_cannot_have_the_symbol_of_a_chosen_family(tmp_path: Path) -> N
         NAMES
         + """\
 sg.family("chosen", by=[1, 2])(family)
-sg.export(kernel, a, 3, name="chosen___1")
+sg.export(name="chosen___1")(kernel, a, 3)
 """
     )
     done = run_stubgen("generate", "-C", tmp_path, cwd=tmp_path)

@@ -107,7 +107,7 @@ seen = [
     not available,
 ]
 name = "clean" if not any(seen) else "sees_" + "".join(str(int(each)) for each in seen)
-sg.export(by_seven, x=x, name=name)
+sg.export(name=name)(by_seven, x=x)
 """
 
 

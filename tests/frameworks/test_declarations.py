@@ -31,11 +31,11 @@ def g(pair: tuple, out: cute.Tensor):
 """
 
 MALFORMED = """
-sg.export(f, x, out=x, mutates=3, name="a")
-sg.export(f, x, out=x, returns=("out", "out"), name="b")
-sg.export(f, x, out=x, mutates="out", backward=sg.backward("a", grads={}, gives={}), name="c")
-sg.export(f, x, out=x, returns="out", backward="a", name="d")
-sg.export(f, x, out=x, returns="out", backward=sg.backward("a", grads=["out"], gives={}), name="e")
+sg.export(mutates=3, name="a")(f, x, out=x)
+sg.export(returns=("out", "out"), name="b")(f, x, out=x)
+sg.export(mutates="out", backward=sg.backward("a", grads={}, gives={}), name="c")(f, x, out=x)
+sg.export(returns="out", backward="a", name="d")(f, x, out=x)
+sg.export(returns="out", backward=sg.backward("a", grads=["out"], gives={}), name="e")(f, x, out=x)
 """
 MALFORMED_PROBLEMS = [
     'CS210: a: mutates=3 is no tuple of names of parameters, such as ("out",)',
@@ -46,14 +46,14 @@ MALFORMED_PROBLEMS = [
 ]
 
 UNTRUE = """
-sg.export(f, x, out=x, mutates=("nothing",), name="a")
-sg.export(f, x, out=x, returns=("k",), name="b")
-sg.export(g, (x, x), x, mutates=("pair",), name="c")
+sg.export(mutates=("nothing",), name="a")(f, x, out=x)
+sg.export(returns=("k",), name="b")(f, x, out=x)
+sg.export(mutates=("pair",), name="c")(g, (x, x), x)
 
 @sg.family(t=[cutlass.Float32, cutlass.Float64])
 def d(t):
     y = sg.tensor(t, n, device="cpu")
-    return sg.kernel(f, y, out=y, mutates=("out",) if t is cutlass.Float32 else ())
+    return sg.kernel(mutates=("out",) if t is cutlass.Float32 else ())(f, y, out=y)
 """
 UNTRUE_PROBLEMS = [
     "CS241: mutates of a names 'nothing', which is no parameter of it; name parameters that are tensors: x",
@@ -66,22 +66,22 @@ UNUSABLE = """
 scalar = sg.tensor(cutlass.Float32, device="cpu")
 columns = sg.tensor(cutlass.Float32, 3, n, order=(0, 1), device="cpu")
 
-sg.export(f, x, out=x, name="p")
-sg.export(f, x, out=other, returns="out", name="q")
-sg.export(f, scalar, out=columns, returns="out", name="r")
-sg.export(f, x, out=x, returns="out", backward=sg.backward("h", grads={}, gives={}), name="s")
-sg.export(f, x, out=x, returns="out", name="back")
+sg.export(name="p")(f, x, out=x)
+sg.export(returns="out", name="q")(f, x, out=other)
+sg.export(returns="out", name="r")(f, scalar, out=columns)
+sg.export(returns="out", backward=sg.backward("h", grads={}, gives={}), name="s")(f, x, out=x)
+sg.export(returns="out", name="back")(f, x, out=x)
 astray = sg.backward("back", grads={"y": "x"}, gives={"k": "z"})
-sg.export(f, x, out=x, returns="out", backward=astray, name="t")
+sg.export(returns="out", backward=astray, name="t")(f, x, out=x)
 
-sg.export(g, (x, x), x, returns="out", name="tupled")
+sg.export(returns="out", name="tupled")(g, (x, x), x)
 beyond = sg.backward("tupled", grads={}, gives={})
-sg.export(f, x, out=x, returns="out", backward=beyond, name="w")
+sg.export(returns="out", backward=beyond, name="w")(f, x, out=x)
 
 @sg.family(t=[cutlass.Float32, cutlass.Float64], u=[cutlass.Float16, cutlass.BFloat16])
 def v(t, u):
     y, out = (sg.tensor(dtype, n, device="cpu") for dtype in (t, u))
-    return sg.kernel(f, y, out=out, returns="out")
+    return sg.kernel(returns="out")(f, y, out=out)
 """
 UNUSABLE_PROBLEMS = [
     "CS240: p does not say which tensors it writes to, which its function for PyTorch and JAX has to know",

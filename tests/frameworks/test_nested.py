@@ -40,14 +40,14 @@ def scale(x: cute.Tensor):
 
 
 vector = sg.tensor(cutlass.Float32, sg.dim("n"), device="cpu")
-sg.export(scale, x=vector, mutates=("x",))
+sg.export(mutates=("x",))(scale, x=vector)
 for name in ("build_id", "traceable", "arranged"):  # what a library has functions of its own for
-    sg.export(scale, x=vector, mutates=("x",), name=name)
+    sg.export(mutates=("x",), name=name)(scale, x=vector)
 
 
 @sg.family(mode=["add", "subtract"])
 def times(mode):
-    return sg.kernel(_times, x=vector, extra=cutlass.Float32, mode=mode, out=vector, returns=("out",))
+    return sg.kernel(returns=("out",))(_times, x=vector, extra=cutlass.Float32, mode=mode, out=vector)
 '''
 
 SETTINGS = """

@@ -30,7 +30,7 @@ def causal(batch, head, m, n, seqlen_info, aux_data):
 b, h, m, n = map(sg.dim, "bhmn")
 count, index = sg.tensor(cutlass.Int32, b, h, m), sg.tensor(cutlass.Int32, b, h, m, n)
 blocks = BlockSparseTensors(count, index, count, index)
-sg.export(BlockSparsityKernel(causal, (128, 128)), blocks, name="block_sparsity")
+sg.export(name="block_sparsity")(BlockSparsityKernel(causal, (128, 128)), blocks)
 """
 
 

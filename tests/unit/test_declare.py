@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import stubgen as sg
 from stubgen.declare import declarations
 from stubgen.declare.arguments import Dim, StreamArg
-from stubgen.declare.declarations import Call, Declaration
+from stubgen.declare.declarations import Call, Declaration, Options
 from stubgen.declare.labels import DeclarationError, identifier_part, label_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -31,6 +31,7 @@ values = st.one_of(
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start without declarations, and leave none."""
     monkeypatch.setattr(declarations, "_declared", [])
+    monkeypatch.setattr(declarations, "_waiting", [])
 
 
 def declared() -> tuple[Declaration, ...]:
@@ -243,15 +244,16 @@ def test_a_family_decorates_a_function_of_its_axes(thing: Any, words: str) -> No
 
 
 def test_an_export_keeps_what_was_written_and_where() -> None:
-    sg.export(function, 1, b=2, options="--opt-level 2")
+    sg.export(options="--opt-level 2")(function, 1, b=2)
     here = Path(__file__).read_text().splitlines()
     (found,) = declared()
     assert (found.name, found.family, found.labels) == ("function", None, None)
-    assert here[found.line - 1].strip().startswith("sg.export(function, 1")
+    assert here[found.line - 1].strip().startswith('sg.export(options="--opt-level 2")(function, 1')
     assert found.build() == found.build()
     call = found.build()
     assert isinstance(call, Call)
-    assert (call.fn, call.args, call.kwargs, call.options) == (function, (1,), {"b": 2}, "--opt-level 2")
+    assert (call.fn, call.args, call.kwargs) == (function, (1,), {"b": 2})
+    assert call.options == Options(options="--opt-level 2")
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_an_export_keeps_what_was_written_and_where() -> None:
 def test_the_public_name_is_the_given_one_or_else_the_functions_own(
     fn: object, name: str | None, public: str | None
 ) -> None:
-    sg.export(fn, name=name)
+    sg.export(name=name)(fn)
     assert declared()[0].name == public
 
 
@@ -270,6 +272,38 @@ def test_a_parameter_may_be_called_fn() -> None:
     call = declared()[0].build()
     assert isinstance(call, Call)
     assert call.kwargs == {"fn": 3}
+
+
+def test_parameters_may_be_called_like_options() -> None:
+    keywords = {name: number for number, name in enumerate(declarations.OF_EXPORTS | declarations.OF_KERNELS)}
+    sg.export(function, **keywords)
+    sg.export(name="other")(function, **keywords)
+    for declaration, name in zip(declared(), ("function", "other"), strict=True):
+        call = declaration.build()
+        assert isinstance(call, Call)
+        assert (declaration.name, call.kwargs) == (name, keywords)
+    assert sg.kernel(function, **keywords).kwargs == keywords
+    assert sg.kernel(priority=3)(function, priority=4).options.priority == 3
+
+
+def test_options_may_serve_several_functions() -> None:
+    fast = sg.export(options="--opt-level 3")
+    fast(function)
+    fast(len)
+    assert [declaration.name for declaration in declared()] == ["function", "len"]
+    assert [line for line, _ in declarations.lost_options(__file__)] == []
+
+
+def test_options_without_a_function_are_found() -> None:
+    sg.export(name="lost")
+    sg.kernel(priority=1)
+    assert [what for _, what in declarations.lost_options(__file__)] == ["export", "kernel"]
+
+
+@pytest.mark.parametrize("declare", [sg.export, sg.kernel])
+def test_what_is_no_option_is_refused_where_it_is_written(declare: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"^x, names is no option, .* before its arguments: stubgen\."):
+        declare(x=1, names="two")
 
 
 def test_declarations_of_other_files_are_not_mixed_in() -> None:

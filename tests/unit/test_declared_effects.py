@@ -21,10 +21,10 @@ def meaning(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     "call",
     [
-        'sg.export(f, x, mutates=("x",))',
-        'sg.export(f, x, mutates=["x"], returns="x")',
-        'sg.export(f, x, backward=sg.backward("g", grads={"x": "d"}, gives={}))',
-        'sg.export(f, x, backward=backward("g", grads={}, gives={"y": "dy"}))',
+        'sg.export(mutates=("x",))(f, x)',
+        'sg.export(mutates=["x"], returns="x")(f, x)',
+        'sg.export(backward=sg.backward("g", grads={"x": "d"}, gives={}))(f, x)',
+        'sg.export(backward=backward("g", grads={}, gives={"y": "dy"}))(f, x)',
     ],
 )
 def test_effects_that_are_written_out_do_not_matter(tmp_path: Path, call: str) -> None:
@@ -35,15 +35,15 @@ def test_effects_that_are_written_out_do_not_matter(tmp_path: Path, call: str) -
     ("one", "other"),
     [
         # Another argument, another function, a value that is computed, a name that means something else.
-        ('sg.export(f, x, name="x")', "sg.export(f, x)"),
+        ('sg.export(name="x")(f, x)', "sg.export(f, x)"),
         ('f.export(f, x, mutates=("x",))', "f.export(f, x)"),
         ('sg.dim(f, x, mutates=("x",))', "sg.dim(f, x)"),
-        ("sg.export(f, x, mutates=effect())", "sg.export(f, x)"),
-        ('sg.export(f, x, mutates=("x", g()))', "sg.export(f, x)"),
-        ('sg.export(f, x, backward=f.backward("g"))', "sg.export(f, x)"),
-        ('sg = g\nsg.export(f, x, mutates="x")', "sg = g\nsg.export(f, x)"),
-        ('def h(sg):\n  sg.export(f, x, mutates="x")', "def h(sg):\n  sg.export(f, x)"),
-        ('import other as sg\nsg.export(f, x, mutates="x")', "import other as sg\nsg.export(f, x)"),
+        ("sg.export(mutates=effect())(f, x)", "sg.export(f, x)"),
+        ('sg.export(mutates=("x", g()))(f, x)', "sg.export(f, x)"),
+        ('sg.export(backward=f.backward("g"))(f, x)', "sg.export(f, x)"),
+        ('sg = g\nsg.export(mutates="x")(f, x)', "sg = g\nsg.export(f, x)"),
+        ('def h(sg):\n  sg.export(mutates="x")(f, x)', "def h(sg):\n  sg.export(f, x)"),
+        ('import other as sg\nsg.export(mutates="x")(f, x)', "import other as sg\nsg.export(f, x)"),
         ('def declare(): ...\ndeclare(f, x, mutates="x")', "def declare(): ...\ndeclare(f, x)"),
     ],
 )

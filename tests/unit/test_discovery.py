@@ -387,15 +387,15 @@ def test_exported_functions_methods_and_objects_have_their_public_names(tmp_path
         obj: K = K(1)
         alias = obj
         sg.export(plain, 1, other=never)
-        sg.export(twice, name="one")
-        sg.export(twice, name="t" "wo")
-        sg.export(twice, name="one")
+        sg.export(name="one")(twice)
+        sg.export(name="t" "wo")(twice)
+        sg.export(name="one")(twice)
         for bits in (16, 32):
-            sg.export(twice, name=f"twice_{bits}")
-        sg.export(alias, name="k")
+            sg.export(name=f"twice_{bits}")(twice)
+        sg.export(name="k")(alias)
         sg.export(K(2).run)
-        sg.export(obj.run, name="run_obj")
-        sg.export(K.Inner(), name="inner")
+        sg.export(name="run_obj")(obj.run)
+        sg.export(name="inner")(K.Inner())
         sg.export(*[never])
         sg.export()
         sg.export(lambda: never)
@@ -485,7 +485,7 @@ def test_declarations_in_another_file_mark_the_functions_there(
 ) -> None:
     declarations = (
         f"import stubgen as sg\n{imports}\nsg.export({prefix}add)\n"
-        f"sg.export({prefix}Norm(), name='norm')\nsg.export({prefix}default, name='default')\n"
+        f"sg.export(name='norm')({prefix}Norm())\nsg.export(name='default')({prefix}default)\n"
     )
     package = "from .norm import add, Norm, default  # a cutlass jit"
     found = modules_of(

@@ -80,7 +80,7 @@ v = sg.tensor(cutlass.Float32, n, device="cpu")
 sg.export(first, x=v)  # FIRST
 sg.export(second, x=v)  # SECOND
 sg.export(third, x=v)  # THIRD
-sg.export(Scale(3), x=v, name="scale")  # SCALE
+sg.export(name="scale")(Scale(3), x=v)  # SCALE
 '''
 NEAR = """
 from farther import DEEP

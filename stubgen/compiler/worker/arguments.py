@@ -22,7 +22,7 @@ from stubgen.compiler.worker.dsl import dsl
 from stubgen.compiler.worker.findings import Finding, RefusedError, finding
 from stubgen.compiler.worker.plain_values import plain_number
 from stubgen.declare.arguments import Dim, PointerArg, StreamArg, StridedArg, TensorArg
-from stubgen.declare.declarations import Call
+from stubgen.declare.declarations import OF_EXPORTS, OF_KERNELS, Call
 from stubgen.declare.labels import DeclarationError
 
 
@@ -59,7 +59,7 @@ def bind(call: Call) -> inspect.BoundArguments:
         compiles.
     """
     signature = signature_of(call.fn)
-    unfit = compile_options.find(call.options)
+    unfit = compile_options.find(call.options.options)
     if unfit is not None:
         raise RefusedError(unfit)
     try:
@@ -67,7 +67,7 @@ def bind(call: Call) -> inspect.BoundArguments:
     except DeclarationError as error:
         raise RefusedError(*_declared_wrong(error)) from None
     except TypeError as error:
-        reason = f"the arguments do not fit {_shown(signature)}: {error}"
+        reason = f"the arguments do not fit {_shown(signature)}: {error}{_meant_as_options(call, signature)}"
         raise RefusedError(finding("CS210", reason=reason)) from None
     if exported_functions.is_unbound_method(call.fn) and _describes(given.get("self")):
         raise RefusedError(_without_object(call.fn))
@@ -91,6 +91,14 @@ def bind(call: Call) -> inspect.BoundArguments:
     if wrong:
         raise RefusedError(*wrong)
     return inspect.BoundArguments(signature, values)
+
+
+def _meant_as_options(call: Call, signature: inspect.Signature) -> str:
+    """Say where options go, if some stand among the arguments."""
+    known = (OF_EXPORTS | OF_KERNELS) - signature.parameters.keys()
+    options = [name for name in call.kwargs if name in known]
+    given = ", ".join(f"{name}=..." for name in options)
+    return f"; options have a call of their own: stubgen.export({given})(function, ...)" if options else ""
 
 
 def _describes(value: Any) -> bool:
@@ -212,14 +220,14 @@ class _Builder:
         rank = len(arg.shape)
         unit = None if arg.unit is None else arg.unit % max(rank, 1)
         strides = tuple(
-            1 if index == unit else cute.sym_int64(divisibility=arg.vector) for index in range(rank)
+            1 if index == unit else cute.sym_int(arg.bits, divisibility=arg.vector) for index in range(rank)
         )
         return make_fake_tensor(
             arg.dtype,
             tuple(map(self._extent, arg.shape)),
             strides,
             memspace=_memspace(arg.device),
-            assumed_align=max(arg.vector * arg.dtype.width // 8, 1),
+            assumed_align=arg.align or checks.vector_bytes(arg),
         )
 
     def _extent(self, extent: Any) -> Any:

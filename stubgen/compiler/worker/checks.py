@@ -13,7 +13,7 @@ from cutlass import cute
 
 from stubgen.compiler.worker.dsl import dsl
 from stubgen.declare.arguments import Dim, PointerArg, StridedArg, TensorArg
-from stubgen.declare.declarations import Call
+from stubgen.declare.declarations import Options
 from stubgen.declare.gradients import Gradients
 from stubgen.declare.labels import DeclarationError
 from stubgen.model.effects import Backward, Effects
@@ -60,6 +60,22 @@ def _strided(arg: StridedArg) -> Iterator[str]:
         yield "it has no dimension; use stubgen.tensor for a 0-d tensor"
     elif arg.unit is not None and not (_is_integer(arg.unit) and -rank <= arg.unit < rank):
         yield f"unit={arg.unit!r} is none of its {counted(rank, 'dimension')}"
+    yield from _bits(arg.bits, "it")
+    yield from _alignment(arg.align, arg.dtype)
+    if arg.align is not None and all(map(_is_integer, (arg.align, arg.vector))):
+        least = vector_bytes(arg) if dsl.is_concrete_type(arg.dtype) else 0
+        if arg.align < least:
+            yield f"align={arg.align} is less than a vector takes, {least} bytes"
+
+
+def vector_bytes(arg: StridedArg) -> int:
+    """Return how many bytes the kernel loads at once."""
+    return max(arg.vector * int(arg.dtype.width) // 8, 1)
+
+
+def _bits(bits: Any, what: str) -> Iterator[str]:
+    if bits not in (32, 64):
+        yield f"{what} has bits={bits!r}; it must be 32 or 64"
 
 
 def _pointer(arg: PointerArg) -> Iterator[str]:
@@ -74,8 +90,7 @@ def _dim(dim: Dim) -> Iterator[str]:
         yield f"a dim is called {name!r}, which is no identifier"
     if not _is_integer(dim.divisible_by) or dim.divisible_by < 1:
         yield f"dim {dim.name} has divisible_by={dim.divisible_by!r}; it must be a positive integer"
-    if dim.bits not in (32, 64):
-        yield f"dim {dim.name} has bits={dim.bits!r}; it must be 32 or 64"
+    yield from _bits(dim.bits, f"dim {dim.name}")
 
 
 tensor = _raises(_tensor)
@@ -84,10 +99,10 @@ pointer = _raises(_pointer)
 dim = _raises(_dim)
 
 
-def effects(call: Call) -> Effects:
-    """Give what a declaration says of a kernel's effects, as far as that needs no parameters to be known."""
-    mutated, returned = _names("mutates", call.mutates), _names("returns", call.returns)
-    backward = None if call.backward is None else _backward(call.backward)
+def effects(options: Options) -> Effects:
+    """Return what a declaration says of a kernel's effects, as far as no parameters need be known."""
+    mutated, returned = _names("mutates", options.mutates), _names("returns", options.returns)
+    backward = None if options.backward is None else _backward(options.backward)
     if backward and not returned:
         raise DeclarationError("it has backward= without returns=; only what is returned has a gradient")
     return Effects((*mutated, *(n for n in returned if n not in mutated)), returned, backward)

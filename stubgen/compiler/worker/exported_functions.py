@@ -35,7 +35,7 @@ def find(fn: Any) -> Finding | None:
         case _ if dsl.is_compile(fn):
             refused = (
                 "the function is cute.compile",
-                'give the function itself, and options as text: sg.export(add, a, options="--opt-level 2")',
+                'give the function itself, and options as text: sg.export(options="--opt-level 2")(add, a)',
             )
         case _ if dsl.is_kernel(fn):
             refused = f"{name} is a @cute.kernel", "export a @cute.jit function that launches it"

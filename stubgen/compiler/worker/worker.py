@@ -45,10 +45,12 @@ from stubgen.compiler.worker.wording import shown
 from stubgen.declare.declarations import (
     Call,
     Declaration,
+    Waiting,
     count_declared,
     declared_in,
     declared_since,
     lost_kernels,
+    lost_options,
     makes_kernels,
     set_target_arch,
 )
@@ -130,7 +132,8 @@ class Worker:
         declarations = self._declarations(module)
         if isinstance(declarations, Problem):
             return Expansion(problems=(declarations,))
-        lost = [_lost(Place(module.file, line)) for line in lost_kernels(module.path)]
+        lost = [_without_function(Place(module.file, line), what) for line, what in lost_options(module.path)]
+        lost += [_lost(Place(module.file, line)) for line in lost_kernels(module.path)]
         found = [self._checked(module, index, item) for index, item in enumerate(declarations)]
         declared = tuple(item for item in found if isinstance(item, Declared))
         wrong = (item for item in found if isinstance(item, tuple))
@@ -175,14 +178,16 @@ class Worker:
             call = _built(declaration)
             if call is None:
                 return None
-            if call.min_arch is not None and not self._is_for_this_arch(call.min_arch):
-                return LeftOut(declared.name, place, call.min_arch, job.family)
+            options = call.options
+            if options.min_arch is not None and not self._is_for_this_arch(options.min_arch):
+                return LeftOut(declared.name, place, options.min_arch, job.family)
             arguments.bind(call)
-            declared = msgspec.structs.replace(declared, options=call.options, effects=checks.effects(call))
-            if not isinstance(call.priority, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise DeclarationError(f"priority is {call.priority!r}; give an integer")
-            if declared.variant is not None and call.priority:
-                variant = msgspec.structs.replace(declared.variant, priority=call.priority)
+            effects = checks.effects(options)
+            declared = msgspec.structs.replace(declared, options=options.options, effects=effects)
+            if not isinstance(options.priority, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise DeclarationError(f"priority is {options.priority!r}; give an integer")
+            if declared.variant is not None and options.priority:
+                variant = msgspec.structs.replace(declared.variant, priority=options.priority)
                 declared = msgspec.structs.replace(declared, variant=variant)
         except BaseException as error:
             return job.explain(error, "CS215")
@@ -347,7 +352,7 @@ class _Job:
             bound,
             name=self._public_name(),
             arch=self.settings.arch,
-            options=call.options,
+            options=call.options.options,
         )
 
     def _public_name(self) -> str:
@@ -369,7 +374,7 @@ class _Job:
             has_device_code=recorded.has_device_code,
             doc=_doc(call.fn, declaration, source),
             source=source,
-            options=call.options,
+            options=call.options.options,
             records=tuple(reader.records.values()),
             variant=self.declared.variant,
         )
@@ -439,6 +444,11 @@ def _lost(place: Place) -> Problem:
     return problem("CS210", place=place, subject="stubgen.kernel", reason=reason)
 
 
+def _without_function(place: Place, what: str) -> Problem:
+    reason = f"no function follows its options; write stubgen.{what}(...)(function, ...)"
+    return problem("CS210", place=place, subject=f"stubgen.{what}", reason=reason)
+
+
 def _nameless(declaration: Declaration, place: Place) -> Problem:
     """Say why an export has no name: what is exported is an object, or nothing that can be exported."""
     call = declaration.build()
@@ -453,6 +463,10 @@ def _built(declaration: Declaration) -> Call | None:
     call = declaration.build()
     if call is None or isinstance(call, Call):
         return call
+    if isinstance(call, Waiting):
+        raise DeclarationError(
+            "the family's function returns options and no function; return stubgen.kernel(...)(function, ...)"
+        )
     raise DeclarationError(
         f"the family's function returns {shown(call)}; it must return stubgen.kernel(...) or None"
     )

@@ -56,18 +56,18 @@ A declaration is wrong in itself, or does not fit the function's signature.
     ),
     "CS211": Entry(
         "this export has no name, because an object has none of its own",
-        'give it one: sg.export(..., name="my_kernel")',
+        'give it one: sg.export(name="my_kernel")(...)',
         "A function is called what it is called; an object with a `@cute.jit` method `__call__` is not.",
     ),
     "CS212": Entry(
         "{kernel!r} cannot be the name of a kernel: {reason}",
-        'choose an identifier that is valid in Python, C and C++: sg.export(..., name="..."), or '
+        'choose an identifier that is valid in Python, C and C++: sg.export(name="...")(...), or '
         'sg.family("...", ...)',
         "The name becomes a Python function, a C++ function and part of a symbol, unchanged.",
     ),
     "CS213": Entry(
         "{kernel!r} is exported a second time; the first is at {first}",
-        'give one of them another name: sg.export(..., name="..."), or sg.family("...", ...)',
+        'give one of them another name: sg.export(name="...")(...), or sg.family("...", ...)',
         "All kernels of a package are functions of one library, so that a name is free once in all modules.",
     ),
     "CS214": Entry(
@@ -95,7 +95,7 @@ A declaration is wrong in itself, or does not fit the function's signature.
     ),
     "CS218": Entry(
         "{kernel} has the name of a class that kernels of the same module take",
-        'rename the class, or give the kernel another name: sg.export(..., name="...")',
+        'rename the class, or give the kernel another name: sg.export(name="...")(...)',
         "The generated module defines both, and one would hide the other.",
     ),
     # What the DSL would answer with an internal error.
@@ -261,7 +261,7 @@ The items of `*args` become parameters of their own, which have no defaults.
     ),
     "CS238": Entry(
         "{kernel} and {other} accept the same call of {family}: {reason}",
-        "narrow one of them, leave it out, or give it precedence: stubgen.kernel(..., priority=1)",
+        "narrow one of them, leave it out, or give it precedence: stubgen.kernel(priority=1)(...)",
         """\
 The variant for a call is found by its arguments. Where two accept the same, one has to be more specific, or
 has to have the higher priority.
@@ -281,8 +281,8 @@ has to have the higher priority.
         """\
 Compiled code does not tell. A compiler that does not know would move calls, or leave them out.
 
-    sg.export(add_one, a=vector, b=vector, mutates=("b",))
-    sg.export(add_one, a=vector, b=vector, returns=("b",))   # written only: there is b = add_one(a) too""",
+    sg.export(mutates=("b",))(add_one, a=vector, b=vector)
+    sg.export(returns=("b",))(add_one, a=vector, b=vector)   # written only: there is b = add_one(a) too""",
     ),
     "CS241": Entry(
         "{keyword} of {kernel} names {parameter!r}, which is {what}",
@@ -309,8 +309,8 @@ the gradients of its outputs as grads= says; what it returns are the gradients o
         """\
 What is returned is made before the kernel runs: row-major, with sizes and a dtype that inputs have.
 
-    sg.export(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, m), returns=("out",))   # wrong: what is m?
-    sg.export(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, n), returns=("out",))   # right""",
+    sg.export(returns=("out",))(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, m))   # wrong: what is m?
+    sg.export(returns=("out",))(f, x=sg.tensor(dtype, n), out=sg.tensor(dtype, n))   # right""",
     ),
     # What the compiler takes, and callers could not rely on.
     "CS245": Entry(

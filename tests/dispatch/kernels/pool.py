@@ -115,10 +115,9 @@ OF = {slots.Shape: NumberOfShape, slots.Pointer: NumberOfPointer}
 
 for number, (x, y) in enumerate(slots.TABLE):
     declared = Declared()
-    sg.export(
+    sg.export(name=f"kernel{number}")(
         OF.get(type(x), Number)(number),
         declared.argument(x),
         declared.argument(y),
         sg.tensor(cutlass.Int64, 1, device="cpu"),
-        name=f"kernel{number}",
     )

@@ -132,38 +132,39 @@ def _of_pair(pair: tuple[cute.Tensor, cute.Tensor], out: cute.Tensor):
 @sg.family("axpby", dtype=[cutlass.Float32, cutlass.Float64])
 def _axpby(dtype):
     x = host(dtype, n)
-    return sg.kernel(axpby, x=x, y=x, out=x, returns=("out",))
+    return sg.kernel(returns=("out",))(axpby, x=x, y=x, out=x)
 
 
 vector = host(cutlass.Float32, n)
-sg.export(scale, x=vector, mutates=("x",))
-sg.export(cumulate, x=vector, total=vector, out=vector, mutates=("total",), returns=("out",))
-sg.export(_fill, out=host(cutlass.Float64, 3), mutates="out", name="fill")
-sg.export(
-    _eye, like=host(cutlass.Float32, rows, 3), out=host(cutlass.Int32, rows, 2), returns="out", name="twos"
+sg.export(mutates=("x",))(scale, x=vector)
+sg.export(mutates=("total",), returns=("out",))(cumulate, x=vector, total=vector, out=vector)
+sg.export(mutates="out", name="fill")(_fill, out=host(cutlass.Float64, 3))
+sg.export(returns="out", name="twos")(
+    _eye, like=host(cutlass.Float32, rows, 3), out=host(cutlass.Int32, rows, 2)
 )
-sg.export(_at_pointer, sg.pointer(cutlass.Float32, device="cpu"), host(cutlass.Float32, 1), name="at_pointer")
-sg.export(_of_pair, (vector, vector), vector, name="of_pair")
+sg.export(name="at_pointer")(_at_pointer, sg.pointer(cutlass.Float32, device="cpu"), host(cutlass.Float32, 1))
+sg.export(name="of_pair")(_of_pair, (vector, vector), vector)
 
 
 @sg.family(dtype=[cutlass.Float32, cutlass.Float64], power=[1, 2])
 def product(dtype, power):
     x = host(dtype, n)
     return sg.kernel(
+        returns=("out",),
+        backward=sg.backward("product_backward", grads={"out": "grad"}, gives={"x": "grad_x", "y": "grad_y"}),
+    )(
         _product,
         x=x,
         y=x,
         power=power,
         out=x,
-        returns=("out",),
-        backward=sg.backward("product_backward", grads={"out": "grad"}, gives={"x": "grad_x", "y": "grad_y"}),
     )
 
 
 @sg.family(dtype=[cutlass.Float32, cutlass.Float64], power=[1, 2])
 def product_backward(dtype, power):
     x = host(dtype, n)
-    return sg.kernel(
+    return sg.kernel(returns=("grad_x", "grad_y"))(
         _product_backward,
         x=x,
         y=x,
@@ -171,14 +172,13 @@ def product_backward(dtype, power):
         grad=x,
         grad_x=x,
         grad_y=x,
-        returns=("grad_x", "grad_y"),
     )
 
 
 @sg.family(kind=["identity", "relu", "negate"], bias=[False, True])
 def activated(kind, bias):
-    return sg.kernel(
-        _activated, x=vector, kind=kind, bias=vector if bias else None, out=vector, returns=("out",)
+    return sg.kernel(returns=("out",))(
+        _activated, x=vector, kind=kind, bias=vector if bias else None, out=vector
     )
 
 
@@ -187,11 +187,9 @@ def activated(kind, bias):
 )
 def row_sums(dtype, out, largest):
     x = host(dtype, rows, 3)
-    return sg.kernel(
+    return sg.kernel(mutates=("largest",), returns=("out",))(
         _row_sums,
         x=x,
         largest=host(dtype, rows) if largest else None,
         out=host(out, rows),
-        mutates=("largest",),
-        returns=("out",),
     )

@@ -45,13 +45,13 @@ def stream_in_tuple(x: cute.Tensor, options: Tuple[cutlass.Float32, CUstream]):
     launch(x, options[0], options[1])
 
 
-sg.export(stream_first, sg.env_stream(), X, name="env_first")
-sg.export(stream_first, sg.stream(), X, name="explicit_first")
-sg.export(stream_unannotated, X, sg.env_stream(), cutlass.Float32, name="env_unannotated")
-sg.export(stream_unannotated, X, sg.stream(), cutlass.Float32, name="explicit_unannotated")
-sg.export(two_streams, X, sg.env_stream(), sg.stream(), name="env_and_explicit")
-sg.export(two_streams, X, sg.env_stream(), sg.env_stream(), name="env_twice")
-sg.export(two_streams, X, sg.stream(), sg.stream(), name="explicit_twice")
+sg.export(name="env_first")(stream_first, sg.env_stream(), X)
+sg.export(name="explicit_first")(stream_first, sg.stream(), X)
+sg.export(name="env_unannotated")(stream_unannotated, X, sg.env_stream(), cutlass.Float32)
+sg.export(name="explicit_unannotated")(stream_unannotated, X, sg.stream(), cutlass.Float32)
+sg.export(name="env_and_explicit")(two_streams, X, sg.env_stream(), sg.stream())
+sg.export(name="env_twice")(two_streams, X, sg.env_stream(), sg.env_stream())
+sg.export(name="explicit_twice")(two_streams, X, sg.stream(), sg.stream())
 sg.export(stream_in_tuple, X, (cutlass.Float32, sg.stream()))
 
 
@@ -78,5 +78,5 @@ def union(x: cute.Tensor, weights: Union[cute.Tensor, Weights], stream: CUstream
 
 
 sg.export(no_fields, X, Nothing(), sg.env_stream())
-sg.export(union, X, X, sg.env_stream(), name="union_tensor")
-sg.export(union, X, Weights(cutlass.Float32(0.0)), sg.env_stream(), name="union_named")
+sg.export(name="union_tensor")(union, X, X, sg.env_stream())
+sg.export(name="union_named")(union, X, Weights(cutlass.Float32(0.0)), sg.env_stream())

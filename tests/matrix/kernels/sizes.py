@@ -39,13 +39,13 @@ def in_a_record(p: Twins, c: cute.Tensor):
 
 
 n, k = sg.dim("n"), sg.dim("k", divisible_by=32)
-sg.export(two, t(n), t(n), name="same_size")
-sg.export(two, t(sg.dim("n1")), t(sg.dim("n1")), name="same_name")
-sg.export(two, t(sg.dim("n1")), t(cute.sym_int()), name="beside_a_number")
-sg.export(two, t(cute.sym_int()), t(sg.dim("n0")), name="behind_a_number")
-sg.export(three, t(sg.dim("n")), t(sg.dim("n")), t(sg.dim("n_2")), name="name_with_a_number")
-sg.export(two, sg.strided(f32, 4, n, device="cpu"), t(sg.dim("s0")), name="beside_a_stride")
-sg.export(two, sg.tensor(cutlass.Float4E2M1FN, 4, k, device="cpu"), t(k), name="beside_packed")
+sg.export(name="same_size")(two, t(n), t(n))
+sg.export(name="same_name")(two, t(sg.dim("n1")), t(sg.dim("n1")))
+sg.export(name="beside_a_number")(two, t(sg.dim("n1")), t(cute.sym_int()))
+sg.export(name="behind_a_number")(two, t(cute.sym_int()), t(sg.dim("n0")))
+sg.export(name="name_with_a_number")(three, t(sg.dim("n")), t(sg.dim("n")), t(sg.dim("n_2")))
+sg.export(name="beside_a_stride")(two, sg.strided(f32, 4, n, device="cpu"), t(sg.dim("s0")))
+sg.export(name="beside_packed")(two, sg.tensor(cutlass.Float4E2M1FN, 4, k, device="cpu"), t(k))
 
 
 @sg.family(with_b=[False, True])

@@ -127,10 +127,10 @@ def optionals(
         out[3] = lens[0].to(f64)
 
 
-sg.export(optionals, vec(), None, OUT, name="optionals_none")
-sg.export(optionals, vec(), vec(), OUT, name="optionals_bias")
-sg.export(optionals, vec(), None, OUT, lens=vec(cutlass.Int32), name="optionals_lens")
-sg.export(optionals, vec(), vec(), OUT, cutlass.Float32, vec(cutlass.Int32), name="optionals_all")
+sg.export(name="optionals_none")(optionals, vec(), None, OUT)
+sg.export(name="optionals_bias")(optionals, vec(), vec(), OUT)
+sg.export(name="optionals_lens")(optionals, vec(), None, OUT, lens=vec(cutlass.Int32))
+sg.export(name="optionals_all")(optionals, vec(), vec(), OUT, cutlass.Float32, vec(cutlass.Int32))
 
 
 # c05: tuples -----------------------------------------------------------------------------------------------
@@ -266,8 +266,8 @@ sg.export(named_nested, Outer(Pair(0), 0.0), OUT)
 sg.export(data, Config(vec(), cutlass.Float32), OUT)
 sg.export(data_in_tuple, (Inner(0), vec()), OUT)
 sg.export(data_nested, Holder(Inner(0), (0, 0.0), vec()), OUT)
-sg.export(data_optional, OUT, name="data_absent")
-sg.export(data_union, Inner(0), OUT, name="union_data")
+sg.export(name="data_absent")(data_optional, OUT)
+sg.export(name="union_data")(data_union, Inner(0), OUT)
 
 
 # c07: shapes -----------------------------------------------------------------------------------------------
@@ -285,11 +285,11 @@ def shape_default(out: cute.Tensor, s: cute.Shape = (4, 8), c: cute.Coord = (1, 
     out[1] = f64(c[1])
 
 
-sg.export(shape, (4, 8), OUT, name="shape_static")
-sg.export(shape, (cutlass.Int32, cutlass.Int64), OUT, name="shape_dynamic")
-sg.export(shape, (4, cutlass.Int32, 6), OUT, name="shape_mixed")
-sg.export(shape_default, OUT, s=(4, 8), c=(1, 2), name="shape_default_kept")
-sg.export(shape_default, OUT, s=(4, 16), c=(cutlass.Int32, 2), name="shape_default_dropped")
+sg.export(name="shape_static")(shape, (4, 8), OUT)
+sg.export(name="shape_dynamic")(shape, (cutlass.Int32, cutlass.Int64), OUT)
+sg.export(name="shape_mixed")(shape, (4, cutlass.Int32, 6), OUT)
+sg.export(name="shape_default_kept")(shape_default, OUT, s=(4, 8), c=(1, 2))
+sg.export(name="shape_default_dropped")(shape_default, OUT, s=(4, 16), c=(cutlass.Int32, 2))
 
 
 # c08: pointers ---------------------------------------------------------------------------------------------
@@ -302,13 +302,12 @@ def pointer(p: cute.Pointer, q: Optional[cute.Pointer], out: cute.Tensor):
         out[1] = cute.make_tensor(q, cute.make_layout(1))[0].to(f64)
 
 
-sg.export(pointer, sg.pointer(cutlass.Float32, device="cpu"), None, OUT, name="pointer_one")
-sg.export(
+sg.export(name="pointer_one")(pointer, sg.pointer(cutlass.Float32, device="cpu"), None, OUT)
+sg.export(name="pointer_two")(
     pointer,
     sg.pointer(cutlass.Float32, device="cpu", align=16),
     sg.pointer(cutlass.Int64, device="cpu"),
     OUT,
-    name="pointer_two",
 )
 
 
@@ -345,7 +344,7 @@ def dtype(dtype):
     return sg.kernel(sizes, vec(dtype, n, 4), OUT)
 
 
-sg.export(sizes, vec(cutlass.TFloat32, n, 4), OUT, name="tfloat32")  # which callers see as float32
+sg.export(name="tfloat32")(sizes, vec(cutlass.TFloat32, n, 4), OUT)  # which callers see as float32
 
 
 @sg.family(
@@ -371,7 +370,7 @@ layouts = {
     "shared": vec(cutlass.Float32, n, n),
 }
 for name, layout in layouts.items():
-    sg.export(sizes, layout, OUT, name=f"layout_{name}")
+    sg.export(name=f"layout_{name}")(sizes, layout, OUT)
 
 
 @cute.jit
@@ -404,10 +403,10 @@ class Kernels:
         out[0] = x.to(f64)
 
 
-sg.export(Kernels(3), cutlass.Float32, OUT, name="called")
-sg.export(Kernels(3).method, cutlass.Float32, OUT, name="bound")
-sg.export(Kernels.method, Kernels(4), cutlass.Float32, OUT, name="unbound")
-sg.export(Kernels.static, cutlass.Float32, OUT, name="static_method")
+sg.export(name="called")(Kernels(3), cutlass.Float32, OUT)
+sg.export(name="bound")(Kernels(3).method, cutlass.Float32, OUT)
+sg.export(name="unbound")(Kernels.method, Kernels(4), cutlass.Float32, OUT)
+sg.export(name="static_method")(Kernels.static, cutlass.Float32, OUT)
 
 
 @cute.jit
