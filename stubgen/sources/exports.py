@@ -15,11 +15,16 @@ from stubgen.sources import imports
 from stubgen.sources.scan import Call, Function, Reference, References, Scan
 
 _JIT = frozenset({"cutlass.cute.jit", "cutlass.cute.experimental.jit", "cutlass.cutlass_dsl.CuTeDSL.jit"})
-_EXPORT = frozenset({"stubgen.export", "stubgen.declare.declarations.export"})
-_EXPORT |= {f"{name}()" for name in _EXPORT}  # with options before the function
+_DECLARING = (
+    "stubgen.{}",
+    "stubgen.declare.declarations.{}",
+    "stubgen.{}()",
+    "stubgen.declare.declarations.{}()",
+)
+"""Names of a function that declares, without options before the kernel and with."""
+_EXPORT = frozenset(name.format("export") for name in _DECLARING)
 _FAMILY = frozenset({"stubgen.family", "stubgen.declare.declarations.family"})
-_KERNEL = frozenset({"stubgen.kernel", "stubgen.declare.declarations.kernel"})
-_KERNEL |= {f"{name}()" for name in _KERNEL}
+_KERNEL = frozenset(name.format("kernel") for name in _DECLARING)
 
 MAX_DEFINITIONS = 100
 """How many meanings of a name are looked at; ``x = x.next`` alone gives it endlessly many."""

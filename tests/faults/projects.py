@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,11 @@ sg.export(scale, x=v)
 sg.export(shift, x=v, by=cutlass.Float32)
 '''
 FACTORS = {"old": "2.0", "new": "3.0"}
+
+
+def _heed_interrupts() -> None:
+    """Undo what a shell does to commands in the background, where these tests may run: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Project:
@@ -84,6 +90,7 @@ class Project:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=_heed_interrupts,  # noqa: PLW1509  # it makes one call
         )
 
     def generate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
