@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from typing_extensions import assert_never
+
 from stubgen.declare.labels import ChoiceValue
 from stubgen.model.library import (
     ChoiceSlot,
@@ -68,6 +70,8 @@ def _slot(slot: Slot) -> str:
             return _choice(values)
         case OneOfSlot(alternatives=alternatives):
             return _one_of(alternatives)
+        case _:
+            assert_never(slot)
 
 
 def _choice(values: Iterable[ChoiceValue]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias, TypeVar, cast
 
 import msgspec
+from typing_extensions import assert_never
 
 from stubgen.model.library import (
     ChoiceSlot,
@@ -188,6 +189,8 @@ def admits(slot: Slot, value: object) -> bool:
             return any(admits(alternative, value) for alternative in alternatives)
         case TensorSlot():
             return False
+        case _:
+            assert_never(slot)
 
 
 def _admits_each(admit: Callable[[_Part, object], bool], parts: Sequence[_Part], value: object) -> bool:

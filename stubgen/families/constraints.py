@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from typing_extensions import assert_never
+
 from stubgen.abi.signatures import integer_range
 from stubgen.model.library import (
     ChoiceSlot,
@@ -204,7 +206,9 @@ def pattern(slots: Iterable[Slot]) -> Pattern:
     return Pattern(constraints, groups)
 
 
-def _of_slot(path: Path, slot: Slot) -> Iterator[tuple[Feature, Constraint | Symbol]]:
+def _of_slot(  # noqa: PLR0912  # one branch for each kind
+    path: Path, slot: Slot
+) -> Iterator[tuple[Feature, Constraint | Symbol]]:
     match slot:
         case TensorSlot():
             yield from _of_tensor(path, slot)
@@ -236,6 +240,8 @@ def _of_slot(path: Path, slot: Slot) -> Iterator[tuple[Feature, Constraint | Sym
                 yield from _of_slot((*path, index), item)
         case ChoiceSlot() | OneOfSlot():
             raise TypeError("the variants of a family have patterns, the family itself has none")
+        case _:
+            assert_never(slot)
 
 
 def _of_tensor(path: Path, slot: TensorSlot) -> Iterator[tuple[Feature, Constraint | Symbol]]:

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from typing_extensions import assert_never
+
 from stubgen.model.library import (
     ChoiceSlot,
+    ConstantSlot,
     Extent,
     Family,
     Kernel,
@@ -151,8 +154,10 @@ def why_no_value(parameter: Parameter) -> str | None:
         case OneOfSlot(alternatives=alternatives):
             found = {_kind(item) for item in alternatives if not isinstance(item, NoneSlot)}
             what = None if len(found) == 1 and None not in found else "one of several kinds of values"
-        case _:
+        case TensorSlot() | ScalarSlot() | NoneSlot() | ConstantSlot():
             what = None
+        case _:
+            assert_never(slot)
     return what and f"{parameter.name} is {what}"
 
 

@@ -11,19 +11,26 @@ import keyword
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from typing_extensions import assert_never
+
 from stubgen.model import names
 from stubgen.model.library import (
     ChoiceSlot,
+    ConstantSlot,
     Extent,
     Family,
     Kernel,
     Library,
     Module,
+    NoneSlot,
     OneOfSlot,
     Parameter,
+    PointerSlot,
     Record,
+    ScalarSlot,
     ShapeSlot,
     Slot,
+    StreamSlot,
     Symbol,
     TensorSlot,
     TupleSlot,
@@ -133,8 +140,10 @@ def _in_slot(slot: Slot, records: dict[str, Record], deepest: int) -> Iterator[s
             yield from _in_tuple(slot, records, deepest)
         case ChoiceSlot() | OneOfSlot():
             yield "has a choice inside of another argument"
-        case _:
+        case ScalarSlot() | PointerSlot() | StreamSlot() | NoneSlot() | ConstantSlot():
             pass
+        case _:
+            assert_never(slot)
 
 
 def _in_extents(extents: Iterable[Extent]) -> Iterator[str]:

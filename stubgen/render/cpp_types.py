@@ -7,6 +7,8 @@ import struct
 from collections.abc import Collection, Mapping
 from typing import cast
 
+from typing_extensions import assert_never
+
 from stubgen.model import names
 from stubgen.model.library import (
     ChoiceSlot,
@@ -61,8 +63,10 @@ def parameter_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
             return f"const {member_type(slot, structs)}&"
         case OneOfSlot(alternatives=alternatives):
             return _common_type([a for a in alternatives if not isinstance(a, NoneSlot)], alternatives)
-        case _:
+        case PointerSlot() | StreamSlot() | NoneSlot() | ConstantSlot() | ChoiceSlot():
             return member_type(slot, structs)
+        case _:
+            assert_never(slot)
 
 
 def _common_type(given: list[Slot], alternatives: tuple[Slot, ...]) -> str:
@@ -149,6 +153,8 @@ def _element_type(slot: Slot, *, hidden: bool) -> str:
             return f"tvm::ffi::Tuple<{', '.join(inner)}>"
         case ChoiceSlot() | OneOfSlot():
             raise TypeError("only parameters of families are choices, never what is inside of them")
+        case _:
+            assert_never(slot)
 
 
 def scalar_type(dtype: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from typing_extensions import assert_never
+
 from stubgen.declare.labels import ChoiceValue
 from stubgen.model.library import (
     ChoiceSlot,
@@ -194,6 +196,8 @@ def describe(slot: Slot) -> str:
             return _enumerated([_choice(value) for value in values], "or")
         case OneOfSlot(alternatives=alternatives):
             return _one_of(alternatives)
+        case _:
+            assert_never(slot)
 
 
 def _choice(value: ChoiceValue) -> str:

@@ -22,6 +22,7 @@ from stubgen.model.library import (
     Parameter,
     ScalarSlot,
     Slot,
+    TensorSlot,
 )
 from stubgen.render import documentation, python_types, type_trees
 from stubgen.render.layout import WIDTH, call_like, docstring
@@ -237,8 +238,10 @@ def _schema_type(slot: Slot, alias: str) -> str:
             kind = "bool" if dtype == "bool" else "SymInt" if "int" in dtype else "Scalar"
         case ChoiceSlot(values=values):
             kind = next(type(value).__name__ for value in values if value is not None)
-        case _:
+        case TensorSlot() | NoneSlot():
             kind = f"Tensor({alias})" if alias else "Tensor"
+        case _:
+            raise TypeError(f"no operator takes a {type(slot).__name__}")
     return kind + optional
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from typing_extensions import assert_never
+
 from stubgen.abi.signatures import admits
 from stubgen.declare.labels import ChoiceValue
 from stubgen.model.library import (
@@ -64,6 +66,8 @@ def type_of(slot: Slot, *, records: bool) -> Type:
             return _choice_type(values)
         case OneOfSlot(alternatives=alternatives):
             return type_trees.union(type_of(alternative, records=records) for alternative in alternatives)
+        case _:
+            assert_never(slot)
 
 
 def types_of(parameters: Iterable[Parameter], *, records: bool) -> list[Type]:

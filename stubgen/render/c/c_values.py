@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from typing_extensions import assert_never
+
 from stubgen.declare.labels import ChoiceValue
 from stubgen.model.library import (
     ChoiceSlot,
@@ -144,8 +146,10 @@ def _form(slot: Slot) -> _Form:
         case OneOfSlot(alternatives=alternatives):
             given = [a for a in alternatives if not isinstance(a, NoneSlot)]
             return _common(given, optional=len(given) < len(alternatives))
-        case _:
+        case TupleSlot() | NoneSlot() | ConstantSlot():
             return _ANY
+        case _:
+            assert_never(slot)
 
 
 def _scalar(dtype: str) -> _Form:

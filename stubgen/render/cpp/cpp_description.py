@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import assert_never
+
 from stubgen.model.library import (
+    ChoiceSlot,
     ConstantSlot,
     Extent,
     Kernel,
     Library,
     NoneSlot,
+    OneOfSlot,
     Parameter,
     PointerSlot,
     ScalarSlot,
@@ -160,5 +164,7 @@ def _facts(slot: Slot) -> tuple[str, str, str, int]:
             return "none", "", "", 1
         case ConstantSlot():
             return "constant", "", "", 1
-        case _:
+        case ChoiceSlot() | OneOfSlot():
             raise TypeError("kernels have no choices: families have")
+        case _:
+            assert_never(slot)

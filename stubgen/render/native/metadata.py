@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
+from typing_extensions import assert_never
 
 from stubgen.model import jsontext
 from stubgen.model.library import (
@@ -122,6 +123,8 @@ def _schema(slot: Slot) -> dict[str, object]:
             return _union([{"type": names.get(type(v).__name__, type(v).__name__)} for v in values])
         case OneOfSlot(alternatives=alternatives):
             return _union(list(map(_schema, alternatives)))
+        case _:
+            assert_never(slot)
 
 
 def _union(schemas: list[dict[str, object]]) -> dict[str, object]:

@@ -24,6 +24,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 
+from typing_extensions import assert_never
+
 from stubgen.abi.signatures import float_limit
 from stubgen.abi.symbols import EXPLAIN, NEAREST
 from stubgen.model.library import (
@@ -106,6 +108,8 @@ def _slot(slot: Slot) -> Iterator[str]:
                 yield from _slot(item)
         case ChoiceSlot() | OneOfSlot():
             raise TypeError("compiled functions have no such argument, families have")
+        case _:
+            assert_never(slot)
 
 
 def _extents(extents: Iterable[Extent]) -> Iterator[str]:
