@@ -32,7 +32,7 @@ COMPAT_TESTS = (
 
 
 def groups(*names: str) -> list[str]:
-    """Give the requirements of some dependency groups."""
+    """Return the requirements of some dependency groups."""
     return nox.project.dependency_groups(PROJECT, *names)
 
 

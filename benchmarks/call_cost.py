@@ -20,7 +20,7 @@ CALLS = 2_000
 
 
 def candidates() -> dict[str, timeit.Timer]:
-    """Give what is timed, by name: nothing but the call, with its arguments at hand."""
+    """Return what is timed, by name: nothing but the call, with its arguments at hand."""
     sys.path[:0] = [str(ROOT / "generated"), str(ROOT / "kernels")]
     import cute_kernels.kwargs.host as keyword_module
     import torch

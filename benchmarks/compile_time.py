@@ -64,6 +64,6 @@ def _seconds(source: Path) -> float:
 
 
 def _children() -> float:
-    """Give the CPU time that child processes have taken so far, in seconds."""
+    """Return the CPU time that child processes have taken so far, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -89,7 +89,7 @@ def measure() -> dict[str, Any]:
 
 
 def _compile_targets(folder: Path) -> dict[str, str]:
-    """Give the LLVM IR of a host kernel for each dtype; the DSL gets a process of its own."""
+    """Return the LLVM IR of a host kernel for each dtype; the DSL gets a process of its own."""
     code = f"""
 import sys
 import cutlass
@@ -270,7 +270,7 @@ def _python(shared: Path, library: Any) -> dict[str, Any]:
 
 
 def _compared(rounds: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Give the costs, and what each candidate adds to the direct call of the same round."""
+    """Return the costs, and what each candidate adds to the direct call of the same round."""
     names = list(rounds[0])
     costs = {
         name: [round(q, 1) for q in statistics.quantiles([r[name] for r in rounds], n=4)] for name in names

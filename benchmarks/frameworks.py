@@ -48,7 +48,7 @@ def measure() -> dict[str, Any]:
 
 
 def candidates(folder: Path) -> dict[str, timeit.Timer]:
-    """Give what is timed, by name: nothing but the call, with its arguments at hand."""
+    """Return what is timed, by name: nothing but the call, with its arguments at hand."""
     sys.path[:0] = [str(ROOT / "generated"), str(folder)]
     import torch
 
@@ -89,7 +89,7 @@ def candidates(folder: Path) -> dict[str, timeit.Timer]:
 
 
 def custom_operator(plain: Callable[..., None]) -> Any:
-    """Give the operator that a library writes by hand today."""
+    """Return the operator that a library writes by hand today."""
     import torch
 
     def axpby(alpha: float, x: Any, beta: float, y: Any, out: Any) -> None:

@@ -48,7 +48,7 @@ Call = Callable[[], object]
 
 
 def candidates(folder: Path) -> dict[str, Call]:
-    """Give what is timed, by name; each call adds 2.5 to ``a``."""
+    """Return what is timed, by name; each call adds 2.5 to ``a``."""
     import cute_kernels
     import torch
     import tvm_ffi

@@ -13,7 +13,7 @@ LIBRARY = PACKAGE / "lib" / "libcute_kernels.so"
 
 
 def include_flags() -> list[str]:
-    """Give the compiler's arguments that find the headers."""
+    """Return the compiler's arguments that find the headers."""
     return [f"-I{folder}" for folder in (PACKAGE / "include", *libinfo.include_paths())]
 
 

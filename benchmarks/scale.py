@@ -271,7 +271,7 @@ def adopt_orphans() -> None:
 
 
 def _cpu() -> float:
-    """Give the CPU seconds of all processes that were started and have ended, orphans among them."""
+    """Return the CPU seconds of all processes that were started and have ended, orphans among them."""
     while True:
         try:
             os.waitpid(-1, 0)

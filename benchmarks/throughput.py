@@ -66,7 +66,7 @@ def measure() -> dict[str, Any]:
 
 
 def _row_wise() -> dict[str, tuple[Call, int]]:
-    """Give kernels that touch each element of a matrix, with the bytes that they move."""
+    """Return kernels that touch each element of a matrix, with the bytes that they move."""
     import torch
     from cute_kernels import norm, softmax
 
@@ -81,7 +81,7 @@ def _row_wise() -> dict[str, tuple[Call, int]]:
 
 
 def _products() -> dict[str, tuple[Call, int]]:
-    """Give matrix products and attention, with their floating-point operations."""
+    """Return matrix products and attention, with their floating-point operations."""
     import torch
     from cute_kernels import attention, gemm
 
@@ -112,7 +112,7 @@ def _round(calls: dict[str, Call], shift: int, flush: Any) -> dict[str, float]:
 
 
 def _once(call: Call, flush: Any) -> float:
-    """Give the microseconds of one run."""
+    """Return the microseconds of one run."""
     import torch
 
     before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))

@@ -26,7 +26,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_lines(text: str) -> set[int]:
-    """Give the numbers of the lines of a Python file that hold code."""
+    """Return the numbers of the lines of a Python file that hold code."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     code = [token for token in tokens if token.type not in _NO_CODE and token.string]
     lines = {line for token in code for line in range(token.start[0], token.end[0] + 1)}
@@ -60,12 +60,12 @@ def _declared(call: ast.expr | None, node: ast.stmt) -> str | None:
 
 
 def kernel_files(project: Path) -> list[Path]:
-    """Give the kernel modules of a project."""
+    """Return the kernel modules of a project."""
     return sorted((project / "kernels").rglob("*.py"))
 
 
 def lines_per_declaration(project: Path) -> dict[str, int]:
-    """Give the lines of each declaration, without those that its module has besides."""
+    """Return the lines of each declaration, without those that its module has besides."""
     found = [pair for file in kernel_files(project) for pair in declarations(file.read_text())]
     return dict(found)
 

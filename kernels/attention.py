@@ -312,7 +312,7 @@ class Attention:
 
 
 def _strided(name, dtype, *shape):
-    """Give a tensor whose innermost dimension alone is contiguous."""
+    """Return a tensor whose innermost dimension alone is contiguous."""
     strides = [sg.dim(f"{name}_stride{i}", divisible_by=8, bits=64) for i in range(len(shape) - 1)]
     return sg.tensor(dtype, *shape, strides=(*strides, 1), align=16)
 

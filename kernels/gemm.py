@@ -94,7 +94,7 @@ class Gemm:
         )
 
     def _filling_copy(self, dtype, major, extent):
-        """Give the copy of a tile into shared memory: neighbouring threads copy neighbouring vectors.
+        """Return the copy of a tile into shared memory: neighbouring threads copy neighbouring vectors.
 
         Elements are neighbours along the dimension ``major``, in which the tile has that extent.
         """

@@ -325,7 +325,7 @@ vector = sg.tensor(cutlass.Float32, n, device="cpu")
 
 
 def host_array(dtype, length):
-    """Give a host tensor of fixed length."""
+    """Return a host tensor of fixed length."""
     return sg.tensor(dtype, length, device="cpu")
 
 

@@ -70,7 +70,7 @@ def read_runtime(output: Path, package: str) -> dict[str, Any]:
 
 
 def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.FunctionDef]:
-    """Give the functions of stubs by name; families too, and their variants as ``name.variants['key']``."""
+    """Return the functions of stubs by name; families too, and their variants as ``name.variants['key']``."""
     found: dict[str, ast.FunctionDef] = {}
     others = {"kwargs", "torch", "jax"}
     inside = (file for file in folder.rglob(files) if not others & {*file.relative_to(folder).parts})
@@ -88,7 +88,7 @@ def stub_signatures(folder: Path, files: str = "*.pyi") -> dict[str, ast.Functio
 
 
 def _functions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
-    """Give the functions in a module or class; of overloads one with what each parameter takes in any."""
+    """Return the functions in a module or class; of overloads one with what each parameter takes in any."""
     found: dict[str, ast.FunctionDef] = {}
     for node in body:
         if isinstance(node, ast.FunctionDef):
@@ -116,7 +116,7 @@ def _widen(first: ast.arguments, other: ast.arguments) -> None:
 
 
 def _call_of(kind: ast.ClassDef) -> ast.FunctionDef:
-    """Give ``__call__`` without its ``self``."""
+    """Return ``__call__`` without its ``self``."""
     call = copy.deepcopy(_functions(kind.body)["__call__"])  # variants share classes
     del (call.args.posonlyargs or call.args.args)[0]
     return call

@@ -122,13 +122,13 @@ class Project:
         file.write_text(changed)
 
     def output(self, folder: str = "generated") -> dict[str, bytes]:
-        """Give what was generated, by path."""
+        """Return what was generated, by path."""
         root = self.folder / folder
         return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
 def traced(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Give what a run imported and compiled."""
+    """Return what a run imported and compiled."""
     return [line for line in done.stderr.splitlines() if line.startswith(("compiled", "imported"))]
 
 

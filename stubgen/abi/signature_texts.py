@@ -26,7 +26,7 @@ from stubgen.model.library import (
 
 
 def stated(family: Family, values: Sequence[ChoiceValue] = ()) -> str:
-    """Give the signature of a family.
+    """Return the signature of a family.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Bound(msgspec.Struct, frozen=True):
 
 
 def bind(author: tuple[AuthorParameter, ...], arguments: tuple[Argument, ...]) -> Bound:
-    """Give the public parameters of a compiled function.
+    """Return the public parameters of a compiled function.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _frozen(author: tuple[AuthorParameter, ...], passed: set[str]) -> Iterator[F
 
 
 def _parameter(argument: Argument, written: dict[str, AuthorParameter]) -> Parameter:
-    """Give the public parameter for one slot, with its default if the slot admits it."""
+    """Return the public parameter for one slot, with its default if the slot admits it."""
     assert argument.slot is not None
     own = written.get(argument.name)
     if own is None or own.kind in ("var_positional", "var_keyword"):
@@ -142,7 +142,7 @@ _INTEGER_RANGES = {
 
 
 def integer_range(dtype: str) -> tuple[int | None, int | None] | None:
-    """Give the numbers that the compiled check of an integer or bool lets pass; ``None`` for a float.
+    """Return the numbers that the compiled check of an integer or bool lets pass; ``None`` for a float.
 
     Numbers of 64 bits are not checked: tvm-ffi has no others.
     """
@@ -166,7 +166,7 @@ def float_limit(dtype: str) -> float:
 
 
 def admits(slot: Slot, value: object) -> bool:
-    """Tell whether a compiled slot accepts a Python value.
+    """Return whether a compiled slot accepts a Python value.
 
     Follows the checks that the compiled function makes itself. Tensors are never admitted: no default is one.
     """

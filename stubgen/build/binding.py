@@ -18,7 +18,7 @@ from stubgen.sources.modules import KernelModule
 def bound_modules(
     modules: Sequence[KernelModule], built: Mapping[str, Sequence[Built]]
 ) -> tuple[Module, ...]:
-    """Give the modules of the library.
+    """Return the modules of the library.
 
     Parameters
     ----------

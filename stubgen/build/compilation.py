@@ -214,7 +214,7 @@ class _Run:
         return outcomes
 
     def nowhere(self) -> set[Problem]:
-        """Give the families that have no variant for any architecture, unless all are too old for it."""
+        """Return the families that have no variant for any architecture, unless all are too old for it."""
         too_new = {(item.family, item.place) for item in self._too_new_for_all()}
         found = set[Problem].intersection(*self._empty)
         return {item for item in found if (item.family, item.place) not in too_new}
@@ -274,7 +274,7 @@ class _Run:
         return [item for item in first if all(item in other for other in others)]
 
     def built(self) -> dict[str, list[Built]]:
-        """Give what was compiled, by module."""
+        """Return what was compiled, by module."""
         return {
             module: [Built(self._first[n], self._ir[n], self._effects[n]) for n in found if n in self._first]
             for module, found in self._order.items()
@@ -329,7 +329,7 @@ def _text(file: Path) -> str:
 
 
 def _common(first: Compiled, second: Compiled) -> tuple[AuthorParameter, ...]:
-    """Give the author's parameters without the constants that an architecture has of its own."""
+    """Return the author's parameters without the constants that an architecture has of its own."""
     if first.author == second.author or not _alike(first, second):
         return first.author
     others = {parameter.name: parameter for parameter in second.author}
@@ -341,7 +341,7 @@ def _common(first: Compiled, second: Compiled) -> tuple[AuthorParameter, ...]:
 
 
 def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
-    """Give the author's parameters as far as callers see them: what is constant may differ between builds.
+    """Return the author's parameters as far as callers see them: what is constant may differ between builds.
 
     They may even be builds of different classes, which need not have the same constants.
     """
@@ -349,7 +349,7 @@ def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
 
 
 def _expanded(jobs: Sequence[ModuleJob], workers: Lazy, reuse: Reuse, inputs: BuildInputs) -> list[Expansion]:
-    """Give what each module declares, known from an earlier time or found out now."""
+    """Return what each module declares, known from an earlier time or found out now."""
     reuse.expect_modules(jobs)
     known = {job: expansion for job in jobs if (expansion := reuse.expansion(job)) is not None}
     unknown = [job for job in jobs if job not in known]
@@ -368,7 +368,7 @@ def _with_imports(job: ModuleJob, inputs: BuildInputs) -> ModuleJob:
 
 
 def _alike(first: Compiled, second: Compiled) -> bool:
-    """Tell whether callers can take one build for the other."""
+    """Return whether callers can take one build for the other."""
     return (
         first.arguments == second.arguments
         and _parameters(first) == _parameters(second)

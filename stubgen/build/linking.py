@@ -158,7 +158,7 @@ def _require_texts(library: Library, shared: Path) -> None:
 
 
 def _text(function: Kernel | Family, abi: str) -> str:
-    """Give a signature as the function has it; the metadata beside it has it too, but alone."""
+    """Return a signature as the function has it; the metadata beside it has it too, but alone."""
     return f"`{abi}`" if isinstance(function, Kernel) else f"{abi}\0"
 
 

@@ -161,7 +161,7 @@ def generate_shard(
 
 
 def shared_settings(project: Path, settings: Config) -> dict[str, Any]:
-    """Give the settings that all shards share, the same wherever the project lies."""
+    """Return the settings that all shards share, the same wherever the project lies."""
     shaping = config.shaping(settings)
     roots = {path: Path(path) for path in settings.kernels}
     inside = {path: root.relative_to(project) for path, root in roots.items() if root.is_relative_to(project)}
@@ -187,7 +187,7 @@ class _Made:
     """Warnings about the run and not about what it made."""
 
     def result(self, output: Path, changes: Changes) -> Result:
-        """Give what there is to report."""
+        """Return what there is to report."""
         warnings = (*self.warnings, *self.remarks)
         return Result(self.library, self.host, output, tuple(self.files), changes, warnings)
 
@@ -196,7 +196,7 @@ class _Made:
 def _executor(
     project: Path, settings: Config, inputs: BuildInputs, jobs: int, progress: Progress
 ) -> Generator[Executor, None, None]:
-    """Give what compiles, as the configuration says."""
+    """Return what compiles, as the configuration says."""
     if settings.executor == "local" or not settings.scheduler:
         yield executors.Local(jobs)
         return
@@ -294,7 +294,7 @@ def _host_target(settings: Config) -> HostTarget:
 
 
 def _oldest_glibc(settings: Config, target: HostTarget) -> str | None:
-    """Give the version to hold the library to: what the configuration says, or what zig builds for."""
+    """Return the version to hold the library to: what the configuration says, or what zig builds for."""
     return settings.glibc or (target.glibc if settings.toolchain == "zig" else None)
 
 
@@ -350,7 +350,7 @@ def _in_order_of_preference(names: Sequence[str]) -> list[str]:
 
 
 def _log_folder(project: Path) -> Path:
-    """Give the folder for what the compiler prints; one for each project, so that runs do not mix."""
+    """Return the folder for what the compiler prints; one for each project, so that runs do not mix."""
     key = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
     logs = folders.own("logs")
     folder = logs / f"{project.name}-{key}" if logs is not None else None
@@ -369,7 +369,7 @@ def _remove_old_logs(folder: Path) -> None:
 
 
 def default_jobs() -> int:
-    """Give the number of worker processes for this machine: one a core, if there is memory for so many."""
+    """Return the number of worker processes for this machine: one a core, if there is memory for so many."""
     return machine.workers()
 
 

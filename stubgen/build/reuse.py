@@ -117,7 +117,7 @@ class Reuse:
         self._store.expect([*map(self._seconds_key, modules), *map(self._key, jobs)])
 
     def expansion(self, module: ModuleJob) -> Expansion | None:
-        """Give what a module declares, if that is known."""
+        """Return what a module declares, if that is known."""
         expansion = _decoded(self._store.get(self._expansion_key(module)), Expansion)
         return expansion if expansion is not None and _is_consistent(expansion) else None
 
@@ -128,7 +128,7 @@ class Reuse:
             self._store.put(self._expansion_key(module), msgspec.msgpack.encode(kept))
 
     def compiled(self, job: CompileJob) -> Found | None:
-        """Give what a job made the last time, if the compiler would make the same."""
+        """Return what a job made the last time, if the compiler would make the same."""
         key = self._key(job)
         entry = _decoded(self._store.get(key), _Entry)
         if entry is None or not _is_of(entry.compiled, job):
@@ -143,7 +143,7 @@ class Reuse:
             self._store.put(self._key(job), msgspec.msgpack.encode(entry))
 
     def seconds(self, job: CompileJob) -> float | None:
-        """Give how long compiling a kernel of that name took the last time, whatever it was then."""
+        """Return how long compiling a kernel of that name took the last time, whatever it was then."""
         return self._recorded_seconds(job.module).get(job.declared.name)
 
     def keep_seconds(self, jobs: Sequence[CompileJob], seconds: Sequence[float]) -> None:
@@ -220,7 +220,7 @@ def _decoded(data: bytes | None, kind: type[_Kind]) -> _Kind | None:
 
 
 def _is_consistent(expansion: Expansion) -> bool:
-    """Tell whether the variants of each family lie along the same axes, as those that are declared do."""
+    """Return whether the variants of each family lie along the same axes, as those that are declared do."""
     axes: dict[str, set[tuple[str, ...]]] = {}
     for declared in expansion.declared:
         if declared.variant is not None:
@@ -229,7 +229,7 @@ def _is_consistent(expansion: Expansion) -> bool:
 
 
 def _is_of(compiled: Compiled, job: CompileJob) -> bool:
-    """Tell whether a kernel is the one that a job would compile, and one that could have been compiled."""
+    """Return whether a kernel is the one that a job would compile, and one that could have been compiled."""
     declared = job.declared
     slots = [argument.slot for argument in compiled.arguments if argument.slot is not None]
     return (

@@ -79,7 +79,7 @@ class Division:
             self._loads[owner] += self._weight(name)
 
     def has(self, name: str) -> bool:
-        """Tell whether a kernel is this machine's."""
+        """Return whether a kernel is this machine's."""
         return self._owners[name] == self._shard.number - 1
 
     def note(self, name: str, seconds: float) -> None:
@@ -172,7 +172,7 @@ class Recording:
         self._entries: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
-        """Give what the store has."""
+        """Return what the store has."""
         data = self._store.get(key)
         if data is not None:
             self._entries[key] = sealed(data, key)
@@ -221,7 +221,7 @@ class Recording:
 
 @contextlib.contextmanager
 def _replacing(file: Path) -> Generator[Path, None, None]:
-    """Give a path to write to, which becomes the file if all goes well."""
+    """Return a path to write to, which becomes the file if all goes well."""
     unfinished = folders.unique(file.parent, ".shard-")
     try:
         yield unfinished
@@ -232,7 +232,7 @@ def _replacing(file: Path) -> Generator[Path, None, None]:
 
 
 def file_name(package: str, shard: Shard) -> str:
-    """Give the name of a shard's file."""
+    """Return the name of a shard's file."""
     return f"{package}-shard-{shard.number}-of-{shard.count}.zip"
 
 
@@ -285,12 +285,12 @@ class Merged:
         )
 
     def absent(self) -> list[Shard]:
-        """Give the shards that are not among the files."""
+        """Return the shards that are not among the files."""
         count = self.record.count
         return [Shard(number, count) for number in range(1, count + 1) if number not in self._numbers]
 
     def get(self, key: str) -> bytes | None:
-        """Give what is whole in the first file that has it."""
+        """Return what is whole in the first file that has it."""
         for archive in self._archives:
             with contextlib.suppress(KeyError, OSError, zipfile.BadZipFile):
                 data = opened(_member(archive, entry_name(key)), key)
@@ -308,7 +308,7 @@ class Merged:
         """Do nothing."""
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Give none."""
+        """Return none."""
         return ()
 
 
@@ -321,7 +321,7 @@ class Over:
         self.tidy, self.warnings = store.tidy, store.warnings
 
     def get(self, key: str) -> bytes | None:
-        """Give what the files or else the store have."""
+        """Return what the files or else the store have."""
         data = self._merged.get(key)
         return self._store.get(key) if data is None else data
 
@@ -403,7 +403,7 @@ class Nobody:
 
     @contextlib.contextmanager
     def workers(self, settings: Settings) -> Generator[Nobody, None, None]:
-        """Give itself."""
+        """Return itself."""
         del settings
         yield self
 

@@ -15,7 +15,7 @@ from stubgen.problems.problem import Problem, StubgenError, problem
 
 
 def installed(compiler: Toolchain) -> Versions:
-    """Give the versions that a library is made with.
+    """Return the versions that a library is made with.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def _untested(supported: Supported, installed: str) -> Iterator[Problem]:
 
 
 def _installed(supported: Supported) -> str:
-    """Give the installed version of what the tool cannot work without."""
+    """Return the installed version of what the tool cannot work without."""
     name = supported.distribution
     try:
         return importlib.metadata.version(name)

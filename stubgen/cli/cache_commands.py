@@ -71,7 +71,7 @@ def clear(project: ProjectFolder = None) -> None:
 
 
 def _store(project: Path | None) -> tuple[str, FolderCache | None]:
-    """Give the project's setting, and the folder of this machine that it means."""
+    """Return the project's setting, and the folder of this machine that it means."""
     root = project.resolve() if project else config.find_project(Path.cwd())
     setting = config.load(root).cache
     return setting, local_folder(setting, root)

@@ -140,6 +140,6 @@ class Settings:
         }
 
     def load(self, known: Mapping[str, Any] | None = None) -> tuple[Path, config.Config]:
-        """Give the project's folder and its configuration, of which some may be known."""
+        """Return the project's folder and its configuration, of which some may be known."""
         root = self._project.resolve() if self._project else config.find_project(Path.cwd())
         return root, config.load(root, **{**self._given, **(known or {})})

@@ -59,17 +59,17 @@ def report(
 
 
 def no_changes() -> dict[str, list[str]]:
-    """Give what a run that changed nothing reports."""
+    """Return what a run that changed nothing reports."""
     return {"added": [], "changed": [], "removed": []}
 
 
 def as_changes(changes: Any) -> dict[str, list[str]]:
-    """Give what changed as JSON shows it: paths by what became of them."""
+    """Return what changed as JSON shows it: paths by what became of them."""
     return {kind: list(getattr(changes, kind)) for kind in ("added", "changed", "removed")}
 
 
 def short_path(path: Path) -> str:
-    """Give a path as short as it can be said from here."""
+    """Return a path as short as it can be said from here."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
@@ -128,7 +128,7 @@ def _unforeseen(error: Exception) -> Problem:
 
 
 def as_dicts(problems: Sequence[Problem]) -> list[dict[str, Any]]:
-    """Give problems as JSON shows them."""
+    """Return problems as JSON shows them."""
     return [
         {
             "code": item.code,

@@ -94,7 +94,7 @@ class Lazy:
         self._stack.__exit__(*error)
 
     def __call__(self) -> Workers:
-        """Give the workers."""
+        """Return the workers."""
         if self._workers is None:
             self._workers = self._stack.enter_context(self._executor.workers(self._settings))
         return self._workers

@@ -96,13 +96,13 @@ OF_THE_MACHINE = ("output", "cache", "timeout", "executor", "scheduler", "cluste
 
 
 def shaping(settings: Config) -> dict[str, Any]:
-    """Give the settings that shape what is generated, as plain data."""
+    """Return the settings that shape what is generated, as plain data."""
     plain: dict[str, Any] = msgspec.to_builtins(settings)
     return {name: value for name, value in plain.items() if name not in OF_THE_MACHINE}
 
 
 def find_project(start: Path) -> Path:
-    """Give the nearest folder from ``start`` upwards with a ``pyproject.toml``, or else ``start`` itself."""
+    """Return the nearest folder from ``start`` upwards with a ``pyproject.toml``, or else ``start``."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / "pyproject.toml").is_file():
@@ -167,7 +167,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_version(text: str) -> bool:
-    """Tell whether a version is one to Python, and no more than that: ``Version`` takes spaces around it."""
+    """Return whether a version is one to Python, and no more: ``Version`` takes spaces around it."""
     try:
         return VERSION.fullmatch(text) is not None and bool(Version(text))
     except InvalidVersion:
@@ -225,7 +225,7 @@ def _table(file: Path) -> Any:
 
 
 def _looks_like_ours(name: str) -> bool:
-    """Tell whether the name of a table is the tool's but for its spelling."""
+    """Return whether the name of a table is the tool's but for its spelling."""
     letters = re.sub(r"[^a-z]", "", name.removeprefix("tool.").lower())
     close = difflib.SequenceMatcher(None, letters, _TABLE.replace("-", "")).ratio() > _CLOSE
     return close and name != f"tool.{_TABLE}"
@@ -297,7 +297,7 @@ def _invalid(file: str, reason: object, place: Place | None = None) -> StubgenEr
 
 
 def device_profile(config: Config, arch: str) -> DeviceProfile | None:
-    """Give what kernels of an architecture are told about the GPU, or ``None`` if nothing is known."""
+    """Return what kernels of an architecture are told about the GPU, or ``None`` if nothing is known."""
     profile = builtin_profile(arch)
     settings = config.devices.get(arch)
     if settings is None:

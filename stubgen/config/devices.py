@@ -15,7 +15,7 @@ _MIB = 1024 * 1024
 
 
 def _clusters(sm_count: int) -> dict[int, int]:
-    """Give how many clusters fit if every SM can be used; real GPUs may hold fewer large ones."""
+    """Return how many clusters fit if every SM can be used; real GPUs may hold fewer large ones."""
     return {size: sm_count // size for size in (1, 2, 4, 8, 16)}
 
 
@@ -65,5 +65,5 @@ _BY_CAPABILITY = {
 
 
 def builtin_profile(arch: str) -> DeviceProfile | None:
-    """Give the profile of an architecture such as ``sm_90a``, or ``None`` if there is none built in."""
+    """Return the profile of an architecture such as ``sm_90a``, or ``None`` if there is none built in."""
     return _BY_CAPABILITY.get(arch.removeprefix("sm_").rstrip("af"))

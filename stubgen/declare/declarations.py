@@ -169,7 +169,7 @@ def _kernel(options: Options, fn: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def target_arch() -> str | None:
-    """Give the architecture that kernels are being built for, such as ``"sm_90a"``.
+    """Return the architecture that kernels are being built for, such as ``"sm_90a"``.
 
     A kernel module is imported once for each architecture, so a declaration may depend on it.
 
@@ -309,7 +309,7 @@ def _build(family: str, build: Callable[..., object], values: Mapping[str, Any])
 
 
 def makes_kernels(declaration: Declaration) -> bool:
-    """Tell whether a family's function calls :func:`kernel`, whatever it returns."""
+    """Return whether a family's function calls :func:`kernel`, whatever it returns."""
     before = len(_kernels)
     declaration.build()
     return len(_kernels) > before
@@ -368,7 +368,7 @@ def _caller() -> tuple[str, int]:
 
 
 def _is_being_imported(frame: FrameType) -> bool:
-    """Tell whether a frame runs the body of a module for the first time."""
+    """Return whether a frame runs the body of a module for the first time."""
     spec = frame.f_globals.get("__spec__")
     return frame.f_code.co_name == "<module>" and getattr(spec, "_initializing", False)
 

@@ -21,7 +21,7 @@ class DeclarationError(ValueError):
 
 
 def labelled(axis: str, values: Any) -> dict[str, Any]:
-    """Give every value of an axis its label."""
+    """Return the values of an axis by label."""
     if not axis.isidentifier() or keyword.iskeyword(axis):  # it may become a parameter
         raise DeclarationError(f"{axis!r} is no name of an axis; give an identifier that is no keyword")
     if isinstance(values, Mapping):
@@ -47,7 +47,7 @@ def labelled(axis: str, values: Any) -> dict[str, Any]:
 
 
 def choices(given: Any, labelled: Mapping[str, Any]) -> dict[str, ChoiceValue]:
-    """Give what a caller passes for each value of an axis: itself, if it is plain data, or else its name.
+    """Return what a caller passes for each value of an axis: itself, if it is plain data, or else its name.
 
     Values that Python takes for the same, such as 1 and True, go by their names too.
     """
@@ -59,7 +59,7 @@ def choices(given: Any, labelled: Mapping[str, Any]) -> dict[str, ChoiceValue]:
 
 
 def _is_plain(value: object) -> bool:
-    """Tell whether a value can be compared in the library, and kept in the manifest, as what it is."""
+    """Return whether a value can be compared in the library, and kept in the manifest, as what it is."""
     match value:
         case enum.Enum():  # an IntEnum too: its names are what it is for
             return False
@@ -74,7 +74,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _plain(value: Any) -> ChoiceValue:
-    """Give a value without the class of its own that it may have, such as a number of NumPy's."""
+    """Return a value without the class of its own that it may have, such as a number of NumPy's."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -87,7 +87,7 @@ def _written(value: object) -> str:
 
 
 def label_of(value: object) -> str:
-    """Give the part of an identifier that stands for a value: ``float16``, ``4096``, ``true``, ``relu``.
+    """Return the part of an identifier that stands for a value: ``float16``, ``4096``, ``true``, ``relu``.
 
     Raises
     ------

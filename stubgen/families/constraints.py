@@ -142,7 +142,7 @@ class Pattern:
         return "subset" if here else "superset" if there else "overlap"
 
     def _cannot_be_equal(self, other: Pattern) -> bool:
-        """Tell whether sizes that one pattern wants to be the same number are different ones in the other."""
+        """Return whether sizes that are one number in this pattern are different ones in the other."""
         for group in _joined([*self.equal, *other.equal]):
             demands = [pattern._demand(feature) for pattern in (self, other) for feature in group]
             if any(relation(a, b) == "disjoint" for a, b in itertools.combinations(demands, 2)):
@@ -150,7 +150,7 @@ class Pattern:
         return False
 
     def _implies(self, group: tuple[Feature, ...]) -> bool:
-        """Tell whether whatever fits this pattern has the same number in all places of a group."""
+        """Return whether whatever fits this pattern has the same number in all places of a group."""
         first, *rest = group
         compared = [first, *(feature for feature in rest if not self._is_free(feature))]
         if len(compared) == 1 or any(set(compared) <= set(own) for own in self.equal):
@@ -159,11 +159,11 @@ class Pattern:
         return not others and isinstance(only, Values) and len(only.values) == 1
 
     def _is_free(self, size: Feature) -> bool:
-        """Tell whether a size is a stride that may be anything, as the extent is always 1."""
+        """Return whether a size is a stride that may be anything, as the extent is always 1."""
         return size.what == "stride" and self._demand(size) is None
 
     def _demand(self, size: Feature) -> Constraint | None:
-        """Give what an extent or a stride has to be."""
+        """Return what an extent or a stride has to be."""
         if size.what != "stride":
             return self.constraints.get(size)
         layout = self.constraints.get(Feature(size.path, "layout"))
@@ -191,7 +191,7 @@ POINTER_KINDS = frozenset({"pointer", "int", "none"})
 
 
 def pattern(slots: Iterable[Slot]) -> Pattern:
-    """Give the pattern of a function from its slots, in the order of its arguments."""
+    """Return the pattern of a function from its slots, in the order of its arguments."""
     found = [item for position, slot in enumerate(slots) for item in _of_slot((position,), slot)]
     symbols: dict[str, list[Feature]] = {}
     for feature, demand in found:
@@ -278,7 +278,7 @@ def _layout(shape: tuple[Extent, ...], strides: tuple[Extent, ...] | None) -> La
 
 
 def _row_major(shape: tuple[Extent, ...]) -> list[int | Integers]:
-    """Give the strides of a row-major tensor as far as its fixed extents tell."""
+    """Return the strides of a row-major tensor as far as its fixed extents tell."""
     found: list[int | Integers] = []
     stride: int | None = 1
     for extent in reversed(shape):
@@ -288,7 +288,7 @@ def _row_major(shape: tuple[Extent, ...]) -> list[int | Integers]:
 
 
 def _of_symbol(symbol: Symbol) -> Integers:
-    """Give what the compiled function checks: that the number fits its type, and the divisor."""
+    """Return what the compiled function checks: that the number fits its type, and the divisor."""
     limit = 2 ** (symbol.bits - 1) if symbol.bits < 64 else None
     return Integers(None if limit is None else -limit, limit and limit - 1, symbol.divisible_by)
 
@@ -372,7 +372,7 @@ def _layouts(first: Layout, second: Layout) -> Relation:
 
 
 def _are_contiguous_elsewhere(first: Layout, second: Layout) -> bool:
-    """Tell whether each wants another dimension to be contiguous, as row-major and column-major do."""
+    """Return whether each wants another dimension to be contiguous, as row-major and column-major do."""
     here, there = first.unit, second.unit
     if here is None or there is None or here == there:
         return False

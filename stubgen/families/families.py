@@ -20,7 +20,7 @@ _Item = TypeVar("_Item")
 
 
 def families(kernels: Sequence[Kernel]) -> tuple[Family, ...]:
-    """Give the family that each group of variants belongs to, in the order of their declarations.
+    """Return the family that each group of variants belongs to, in the order of their declarations.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class Selection:
 
 
 def selections(family: Family, variants: Sequence[Kernel]) -> tuple[Selection, ...]:
-    """Give every choice that has variants, in their order."""
+    """Return every choice that has variants, in their order."""
     axes = [p.slot.axis for p in family.parameters if isinstance(p.slot, ChoiceSlot)]
     groups: dict[tuple[str, ...], list[Kernel]] = {}
     for kernel in variants:
@@ -85,7 +85,7 @@ def decision_tree(variants: Sequence[Kernel]) -> tree.Tree:
 
 
 def variant_of(kernel: Kernel) -> Variant:
-    """Give what makes a kernel a variant; it has to be one."""
+    """Return what makes a kernel a variant; it has to be one."""
     assert kernel.variant is not None
     return kernel.variant
 
@@ -167,14 +167,14 @@ def _parameters(variants: Sequence[Kernel], selectors: Sequence[Axis]) -> tuple[
 
 
 def _unused(name: str, parameters: Sequence[Parameter]) -> str:
-    """Give an axis that is called like a parameter another name."""
+    """Return an axis under another name if it is called like a parameter."""
     while any(parameter.name == name for parameter in parameters):
         name += "_"
     return name
 
 
 def _merged(column: Sequence[Parameter]) -> Parameter:
-    """Give the parameter of the family for those of its variants."""
+    """Return the parameter of the family for those of its variants."""
     alternatives = _each_once(parameter.slot for parameter in column)
     slot = alternatives[0] if len(alternatives) == 1 else OneOfSlot(alternatives)
     defaults = _each_once(parameter.default for parameter in column if parameter.default)
@@ -298,7 +298,7 @@ def _demand(pattern: constraints.Pattern, feature: constraints.Feature) -> str:
 
 
 def _each_once(items: Iterable[_Item]) -> tuple[_Item, ...]:
-    """Give items in their order without repetition; unlike a set, tells True from 1."""
+    """Return items in their order without repetition; unlike a set, tells True from 1."""
     found: dict[tuple[type, object], _Item] = {}
     for item in items:
         found.setdefault((type(item), item), item)

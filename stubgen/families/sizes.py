@@ -43,7 +43,7 @@ def parameters_alike(variants: Sequence[Kernel]) -> list[tuple[Parameter, ...]]:
 
 
 def _agree(base: str, variants: Sequence[Mapping[str, _Place]]) -> bool:
-    """Tell whether the numbers behind a name mean the same in all variants already."""
+    """Return whether the numbers behind a name mean the same in all variants already."""
     pairs = {
         (name, place)
         for names in variants

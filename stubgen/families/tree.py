@@ -232,7 +232,7 @@ class _Split:
         return sum(map(len, set(self.branches.values()))) + len(self.otherwise)
 
     def is_worth_it(self, candidates: int) -> bool:
-        """Tell whether to switch. What repeats candidates has to halve them, or trees grow without bound."""
+        """Return whether to switch. What repeats candidates has to halve them, or trees never end."""
         if self.total <= candidates:
             return self.largest < candidates
         return self.largest <= candidates // 2 + 1 < candidates and self.total <= 4 * candidates

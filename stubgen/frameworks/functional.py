@@ -87,7 +87,7 @@ class Functional:
 
 
 def functional(function: Function, module: Module) -> Functional:
-    """Give the function without side effects of one that declares what it returns.
+    """Return the function without side effects of one that declares what it returns.
 
     Optional tensors that are written but not returned are left absent.
 
@@ -125,13 +125,13 @@ def tensors(function: Function) -> tuple[str, ...]:
 
 
 def tensor_slots(slot: Slot) -> tuple[TensorSlot, ...]:
-    """Give the tensors that a parameter may take; those inside of tuples are no parameters."""
+    """Return the tensors that a parameter may take; those inside of tuples are no parameters."""
     alternatives = slot.alternatives if isinstance(slot, OneOfSlot) else (slot,)
     return tuple(item for item in alternatives if isinstance(item, TensorSlot))
 
 
 def devices(function: Function) -> set[str]:
-    """Give the kinds of device that a function's tensors lie on."""
+    """Return the kinds of device that a function's tensors lie on."""
     return {slot.device or "cuda" for p in function.parameters for slot in tensor_slots(p.slot)}
 
 
@@ -162,7 +162,7 @@ def why_no_value(parameter: Parameter) -> str | None:
 
 
 def is_optional(slot: Slot) -> bool:
-    """Tell whether ``None`` may be passed."""
+    """Return whether ``None`` may be passed."""
     match slot:
         case NoneSlot():
             return True
@@ -175,7 +175,7 @@ def is_optional(slot: Slot) -> bool:
 
 
 def takes_row_major(slots: Iterable[TensorSlot]) -> bool:
-    """Tell whether one of some tensors may be row-major without gaps."""
+    """Return whether one of some tensors may be row-major without gaps."""
     return any(map(_is_row_major, slots))
 
 
@@ -190,7 +190,7 @@ def _kind(slot: Slot) -> str | None:
 
 
 def variants(function: Function, module: Module) -> tuple[Kernel, ...]:
-    """Give the variants of a family, or the kernel itself."""
+    """Return the variants of a family, or the kernel itself."""
     return module.variants(function) if isinstance(function, Family) else (function,)
 
 
@@ -278,7 +278,7 @@ def _beside(rows: Sequence[_Row], inputs: Sequence[Parameter], returned: Sequenc
 
 
 def _is_row_major(slot: TensorSlot) -> bool:
-    """Tell whether a tensor may be row-major without gaps."""
+    """Return whether a tensor may be row-major without gaps."""
     expected: int | None = 1
     for extent, stride in zip(reversed(slot.shape), reversed(slot.strides or ()), strict=False):
         if isinstance(stride, int) and stride != expected and extent != 1:

@@ -28,7 +28,7 @@ _PAGE = 1 << 12
 
 
 def references(image: Image, start: int) -> tuple[int, ...]:
-    """Give all addresses that the function at an address takes, loads, calls or jumps to, each once.
+    """Return all addresses that the function at an address takes, loads, calls or jumps to, each once.
 
     Where it loads a pointer that the loader fills in, the address is what that leads to; so it is where it
     calls through the PLT.

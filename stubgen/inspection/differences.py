@@ -246,7 +246,7 @@ class _Accepted:
         self._pattern = found
 
     def is_in(self, other: _Accepted) -> bool:
-        """Tell whether another variant accepts all of them."""
+        """Return whether another variant accepts all of them."""
         return self._choices == other._choices and self._pattern.relation(other._pattern) in (
             "equal",
             "subset",

@@ -76,7 +76,7 @@ class Image:
         self._starts = sorted(starts)
 
     def code_at(self, start: int) -> bytes:
-        """Give the code of the function that begins at an address; empty if there is none."""
+        """Return the code of the function that begins at an address; empty if there is none."""
         after = bisect_right(self._starts, start)
         end = self._starts[after] if after < len(self._starts) else start + _LONGEST_TEXT
         sizes = [f.size for f in self.functions if f.address == start and f.size]
@@ -88,18 +88,18 @@ class Image:
         return b""
 
     def is_function(self, address: int) -> bool:
-        """Tell whether a function begins at an address, as far as that is known."""
+        """Return whether a function begins at an address, as far as that is known."""
         at = bisect_right(self._starts, address)
         return at > 0 and self._starts[at - 1] == address
 
     def is_code(self, address: int) -> bool:
-        """Tell whether an address is one of code."""
+        """Return whether an address is one of code."""
         if self._code:
             return any(0 <= address - section.addr < section.size for section in self._code)
         return any(s.flags & _EXECUTABLE and 0 <= address - s.address < s.size for s in self._segments)
 
     def text_at(self, address: int) -> str | None:
-        """Give the text that ends with a zero, if one lies there."""
+        """Return the text that ends with a zero, if one lies there."""
         at = self.offset_of(address)
         if at is None:
             return None
@@ -110,7 +110,7 @@ class Image:
             return None
 
     def offset_of(self, address: int) -> int | None:
-        """Give the place in the file of what is loaded to an address."""
+        """Return the place in the file of what is loaded to an address."""
         for segment in self._segments:
             if 0 <= address - segment.address < segment.size:
                 return segment.offset + address - segment.address

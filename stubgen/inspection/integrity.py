@@ -45,7 +45,7 @@ def verify(given: str) -> Manifest:
 
 
 def _is_installed(file: Path, given: str) -> bool:
-    """Tell whether the package stands without the files that an output folder has beside it."""
+    """Return whether the package stands without the files that an output folder has beside it."""
     return Path(given).resolve() != file.parent.parent.resolve()
 
 

@@ -41,7 +41,7 @@ def find_library(given: str, *, partial: bool = False) -> Library:
 
 
 def find_manifest(given: str) -> Path:
-    """Give the manifest of a package that is named as for :func:`find_library`, but for the library itself.
+    """Return the manifest of a package that is named as for :func:`find_library`, but for the library itself.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def _library_in(file: Path) -> Library:
 
 
 def is_library(given: str) -> bool:
-    """Tell whether a shared library is given, and not a package or its manifest."""
+    """Return whether a shared library is given, and not a package or its manifest."""
     return Path(given).is_file() and Path(given).name != manifest.NAME
 
 

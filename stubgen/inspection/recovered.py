@@ -118,7 +118,7 @@ class _Maker:
         )
 
     def _entry(self, name: str) -> str:
-        """Give the symbol of a function; those of other tools have only the one for tvm-ffi."""
+        """Return the symbol of a function; those of other tools have only the one for tvm-ffi."""
         if self._package == self._given:
             return ""
         return tvm_ffi_symbol(name if self._package is None else f"{self._package}__{name}")
@@ -174,7 +174,7 @@ def _choice(parameter: StatedParameter) -> tuple[ChoiceValue, ...]:
 
 
 def _each_once(items: Iterable[T]) -> tuple[T, ...]:
-    """Give items in their order without repetition; unlike a set, tells True from 1."""
+    """Return items in their order without repetition; unlike a set, tells True from 1."""
     found: dict[tuple[type, object], T] = {}
     for item in items:
         found.setdefault((type(item), item), item)
@@ -186,7 +186,7 @@ def _each_once(items: Iterable[T]) -> tuple[T, ...]:
 
 
 def _variants(found: FoundFamily, choices: Sequence[str]) -> dict[str, Variant] | None:
-    """Give by name what makes each variant of a family; ``None`` if it is not clear how one is chosen."""
+    """Return by name what makes each variant of a family; ``None`` if it is not clear how one is chosen."""
     keys = {variant.name: variant.name.removeprefix(f"{found.name}__") for variant in found.variants}
     values = {name: _chosen(found.choices[name], choices) for name in keys if name in found.choices}
     if choices and any(values.get(name) is None for name in keys):
@@ -208,7 +208,7 @@ def _variants(found: FoundFamily, choices: Sequence[str]) -> dict[str, Variant] 
 
 
 def _chosen(selection: Selection, choices: Sequence[str]) -> dict[str, ChoiceValue] | None:
-    """Give the value of each selector."""
+    """Return the value of each selector."""
     stated = {p.name: p for p in selection.stated.parameters if p.name in choices and _is_choice(p)}
     values = {name: _choice(parameter) for name, parameter in stated.items()}
     if values.keys() != set(choices) or any(len(value) != 1 for value in values.values()):

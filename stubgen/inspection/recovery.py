@@ -180,7 +180,7 @@ class _Finder:
     # Texts
 
     def _texts(self, address: int) -> list[Stated]:
-        """Give the different signatures that a function refers to, or else those that it calls for that."""
+        """Return the different signatures that a function refers to, or else those that it calls for that."""
         layer, seen = [address], {address}
         for _ in range(_DEEPEST):
             reached = [reference for function in layer for reference in self._references(function)]
@@ -193,7 +193,7 @@ class _Finder:
         return []
 
     def _is_own(self, address: int) -> bool:
-        """Tell whether a function is part of another's code, and not one that others can call too."""
+        """Return whether a function is part of another's code, and not one that others can call too."""
         return self._image.is_function(address) and address not in self._shown
 
     def _stated(self, address: int) -> Stated | None:
@@ -226,7 +226,7 @@ class _Finder:
         return FoundFamily(name, stated, variants, {v: s[0] for v, s in choices.items() if len(s) == 1})
 
     def _selections(self, family: str) -> dict[str, int]:
-        """Give the functions of a family with its selectors chosen, by what stands for the choice."""
+        """Return the functions of a family with its selectors chosen, by what stands for the choice."""
         prefix = f"{self._package}__{family}___"
         return {s[len(prefix) :]: address for s, address in self._addresses.items() if s.startswith(prefix)}
 
@@ -240,7 +240,7 @@ class _Finder:
                 yield address
 
     def _reached(self, address: int, names: Mapping[int, str]) -> set[str]:
-        """Give the functions that a function calls, through a table of pointers too."""
+        """Return the functions that a function calls, through a table of pointers too."""
         pointers = self._image.pointers
         targets = list(self._references(address))
         for reference in list(targets):
@@ -252,7 +252,7 @@ class _Finder:
     # Architectures
 
     def _archs(self, name: str, addresses: tuple[int, ...]) -> tuple[str, ...]:
-        """Give what a function was built for: its builds say so, or else its code leads to GPU code."""
+        """Return what a function was built for: its builds say so, or else its code leads to GPU code."""
         if self._package is not None:
             start = f"{self._package}__{name}"
             builds = {address: s for s, address in self._addresses.items() if _is_build(s, start)}
@@ -293,7 +293,7 @@ def _package(names: Iterable[str]) -> str | None:
 
 
 def _public(addresses: Mapping[str, int], package: str | None) -> dict[str, tuple[int, ...]]:
-    """Give the public functions of a library, and where the code of each lies.
+    """Return the public functions of a library, and where the code of each lies.
 
     In a generated one they have a second symbol, with the package in it. Of a function with GPU code there
     are builds, which state its signature: what finds the build for a GPU states none.

@@ -93,7 +93,7 @@ def _content(file: Path) -> bytes:
 
 
 def _renamed(library: Library, package: str, file: Path) -> Library:
-    """Give a package another name; the symbols in the library keep theirs."""
+    """Return a package under another name; the symbols in the library keep theirs."""
     if package == library.package:
         return library
     replace = msgspec.structs.replace

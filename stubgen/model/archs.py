@@ -37,7 +37,7 @@ class Arch(NamedTuple):
         return {"a": 2, "f": 1}.get(self.suffix, 0)
 
     def runs_on(self, device: int) -> bool:
-        """Tell whether a GPU of a compute capability can run code for this architecture."""
+        """Return whether a GPU of a compute capability can run code for this architecture."""
         device = _RENAMED.get(device, device)
         if device == self.number:
             return True
@@ -88,19 +88,19 @@ def best(names: Iterable[str], device: int) -> str | None:
 
 
 def preference(arch: Arch) -> tuple[int, int]:
-    """Give a number for each architecture: of those that a GPU can run, the one with the highest is best."""
+    """Return a number for each architecture: of those that a GPU can run, the highest is best."""
     return (arch.number, arch.specificity)
 
 
 @cache
 def share_a_device(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
-    """Tell whether some GPU runs code from either set; without architectures, code runs anywhere."""
+    """Return whether some GPU runs code from either set; without architectures, code runs anywhere."""
     if not first or not second:
         return True
     return any(best(first, device) and best(second, device) for device in _devices(first, second))
 
 
 def _devices(*sets: tuple[str, ...]) -> Iterable[int]:
-    """Give all GPUs that matter, those that nobody has heard of yet included."""
+    """Return all GPUs that matter, those that nobody has heard of yet included."""
     named = {parse(name).number for names in sets for name in names}
     return sorted({*DEVICES, *named})

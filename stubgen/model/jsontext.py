@@ -18,7 +18,7 @@ _KEY = "$float"
 
 
 def plain(data: object) -> Any:
-    """Give data as JSON has it: objects, lists, strings, finite numbers, bools and ``None``."""
+    """Return data as JSON has it: objects, lists, strings, finite numbers, bools and ``None``."""
     return _spelled(msgspec.to_builtins(data, str_keys=True))
 
 

@@ -121,11 +121,11 @@ class ChoiceSlot(_Data, frozen=True, tag="choice"):
     values: tuple[ChoiceValue, ...]
 
     def has(self, value: ChoiceValue) -> bool:
-        """Tell whether callers can choose a value; unlike a tuple, tells True from 1."""
+        """Return whether callers can choose a value; unlike a tuple, tells True from 1."""
         return any(type(v) is type(value) and v == value for v in self.values)
 
     def index(self, value: ChoiceValue) -> int:
-        """Give the position of a value; unlike a tuple, tells True from 1."""
+        """Return the position of a value; unlike a tuple, tells True from 1."""
         return next(i for i, v in enumerate(self.values) if type(v) is type(value) and v == value)
 
 
@@ -327,7 +327,7 @@ def build_name(package: str, kernel: str, arch: str) -> str:
 
 
 def tvm_ffi_symbol(name: CName) -> str:
-    """Give the symbol of a function that tvm-ffi knows by this name."""
+    """Return the symbol of a function that tvm-ffi knows by this name."""
     return f"__tvm_ffi_{name}"
 
 
@@ -352,7 +352,7 @@ class Module(_Data, frozen=True):
         return tuple({function.name: function for function in shown}.values())
 
     def variants(self, family: Family) -> tuple[Kernel, ...]:
-        """Give the variants of a family, in its order."""
+        """Return the variants of a family, in its order."""
         kernels = {kernel.name: kernel for kernel in self.kernels}
         return tuple(kernels[name] for name in family.variants)
 

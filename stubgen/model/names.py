@@ -83,7 +83,7 @@ USED_BY_HEADERS = frozenset(
 
 
 def is_reserved_in_c(name: str) -> bool:
-    """Tell whether C or C++ keeps a name for itself."""
+    """Return whether C or C++ keeps a name for itself."""
     return (
         name in _C_AND_CPP
         or name.startswith("__")
@@ -93,7 +93,7 @@ def is_reserved_in_c(name: str) -> bool:
 
 
 def looks_like_macro(name: str) -> bool:
-    """Tell whether a header of the C library or of tvm-ffi may define a macro of that name."""
+    """Return whether a header of the C library or of tvm-ffi may define a macro of that name."""
     return _MACRO.fullmatch(name) is not None
 
 
@@ -120,13 +120,13 @@ def why_no_kernel(name: str) -> str | None:
 
 
 def can_name_class(name: str) -> bool:
-    """Tell whether a class of the author's can keep its name; ``__name__`` may be any text."""
+    """Return whether a class of the author's can keep its name; ``__name__`` may be any text."""
     used = name in _USED_BY_STUBS or name in _USED_BY_MODULES or name in _MODULE_ATTRIBUTES
     return name.isidentifier() and not keyword.iskeyword(name) and not used
 
 
 def _is_in_c_library(name: str) -> bool:
-    """Tell whether a header of the C library may declare a name that is not in any namespace."""
+    """Return whether a header of the C library may declare a name that is not in any namespace."""
     return name.endswith("_t") or name in _C_TYPES or any(hasattr(lib, name) for lib in _c_libraries())
 
 
@@ -141,7 +141,7 @@ def _c_libraries() -> tuple[ctypes.CDLL, ...]:
 
 
 def is_reserved_module(name: str) -> bool:
-    """Tell whether a generated package has something of its own in the place of a module, with dots."""
+    """Return whether a generated package has something of its own in the place of a module, with dots."""
     first, *_ = parts = name.split(".")
     return first in RESERVED_MODULES or any(part.startswith("_") for part in parts)
 
@@ -157,7 +157,7 @@ def module_name_error(name: str) -> str | None:
 
 
 def can_name_field(name: str) -> bool:
-    """Tell whether a field of a generated class can have this name, which hides a type of that name there."""
+    """Return whether a field of a generated class can have this name, which hides a type so called."""
     return name not in _USED_BY_STUBS
 
 

@@ -15,12 +15,12 @@ def storable(text: str) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether a file can hold a text as it is; names of files that are not UTF-8 cannot be held."""
+    """Return whether a file can hold a text as it is; names of files that are not UTF-8 cannot be held."""
     return storable(text) == text
 
 
 def docstring(doc: object) -> str:
-    """Give a docstring without its indentation; empty if it is none: ``__doc__`` may be anything."""
+    """Return a docstring without its indentation; empty if it is none: ``__doc__`` may be anything."""
     return storable(inspect.cleandoc(doc)) if isinstance(doc, str) else ""
 
 

@@ -56,7 +56,7 @@ class ToolError(StubgenError):
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Give this process's environment, less what would make builds differ."""
+    """Return this process's environment, less what would make builds differ."""
     kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
     return {**kept, "LC_ALL": "C", **changes}
 
@@ -133,7 +133,7 @@ def probe(command: Sequence[str | Path], *, tool: str, env: Mapping[str, str] | 
 
 
 def first_error(done: subprocess.CompletedProcess[str]) -> str:
-    """Give the line that says best why a command failed."""
+    """Return the line that says best why a command failed."""
     if done.returncode < 0:
         return f"it was killed by {_signal_name(-done.returncode)}"
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
@@ -150,7 +150,7 @@ def _signal_name(number: int) -> str:
 
 
 def unwritable(done: subprocess.CompletedProcess[str], output: Path) -> ToolError | None:
-    """Give CS405 if what failed is the writing of ``output``; ``None`` otherwise."""
+    """Return CS405 if what failed is the writing of ``output``; ``None`` otherwise."""
     reason = _stated_reason(done.stderr) or _why_unwritable(output.parent)
     if reason is None:
         return None
@@ -175,7 +175,7 @@ def _why_unwritable(folder: Path) -> str | None:
 
 
 def link_failed(done: subprocess.CompletedProcess[str], output: Path) -> ToolError:
-    """Give CS404, once for each symbol that the linker complains about."""
+    """Return CS404, once for each symbol that the linker complains about."""
     reasons = dict.fromkeys(
         text.format(next(filter(None, match.groups())))
         for pattern, text in _LINK_TROUBLE

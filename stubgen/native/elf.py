@@ -68,7 +68,7 @@ class Cubin:
 
 
 def exported_symbols(path: Path) -> tuple[str, ...]:
-    """Give the names that the library defines for others, sorted.
+    """Return the names that the library defines for others, sorted.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def exported_symbols(path: Path) -> tuple[str, ...]:
 
 
 def needed(path: Path) -> tuple[str, ...]:
-    """Give the libraries that this one asks the loader for, in its order.
+    """Return the libraries that this one asks the loader for, in its order.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def needed(path: Path) -> tuple[str, ...]:
 
 
 def soname(path: Path) -> str | None:
-    """Give the name that a program that is linked with the library asks the loader for.
+    """Return the name that a program that is linked with the library asks the loader for.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def soname(path: Path) -> str | None:
 
 
 def header(path: Path) -> Header:
-    """Give the ELF header.
+    """Return the ELF header.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def header(path: Path) -> Header:
 
 
 def section(path: Path, name: str) -> bytes | None:
-    """Give the content of a section, or ``None`` if there is none of that name.
+    """Return the content of a section, or ``None`` if there is none of that name.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def section(path: Path, name: str) -> bytes | None:
 
 
 def glibc_version(path: Path) -> str | None:
-    """Give the oldest glibc that the library runs with, such as ``2.17``; ``None`` if it uses none.
+    """Return the oldest glibc that the library runs with, such as ``2.17``; ``None`` if it uses none.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def glibc_version(path: Path) -> str | None:
 
 
 def libstdcxx_version(path: Path) -> str | None:
-    """Give the highest version of libstdc++ symbols, such as ``3.4.21``; ``None`` if it uses none.
+    """Return the highest version of libstdc++ symbols, such as ``3.4.21``; ``None`` if it uses none.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def _highest_version(path: Path, family: str) -> str | None:
 
 
 def machine(path: Path) -> str:
-    """Give the instruction set of the library or object, as in a target triple.
+    """Return the instruction set of the library or object, as in a target triple.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def machine(path: Path) -> str:
 
 
 def cubins(path: Path) -> tuple[Cubin, ...]:
-    """Give the GPU binaries inside a library, in the order they lie there.
+    """Return the GPU binaries inside a library, in the order they lie there.
 
     The DSL stores them as they are. Ones that ``nvcc`` compressed are not seen.
 
@@ -207,12 +207,12 @@ def cubins(path: Path) -> tuple[Cubin, ...]:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Give what to compare versions by."""
+    """Return what to compare versions by."""
     return tuple(map(int, version.split(".")))
 
 
 def read(path: Path, reader: Callable[[mmap.mmap], T]) -> T:
-    """Give what a reader makes of a file, whose parts lie within it.
+    """Return what a reader makes of a file, whose parts lie within it.
 
     Raises
     ------

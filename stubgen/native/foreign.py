@@ -22,7 +22,7 @@ _GLIBCS = range(17, 46)
 
 
 def fetch(name: str, version: str, file: str, machine: str) -> Path:
-    """Give a file of another machine's wheel.
+    """Return a file of another machine's wheel.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _download(name: str, version: str, machine: str, folder: Path) -> Path:
 
 
 def _reason(output: str) -> str:
-    """Give the line that says best why pip failed: the last error, or else the last line."""
+    """Return the line that says best why pip failed: the last error, or else the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR: ")]
     return [*lines, *errors][-1].removeprefix("ERROR: ") if lines else "pip failed without a word"

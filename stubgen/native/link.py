@@ -256,7 +256,7 @@ def verify_library(
 
 
 def companion_source(definitions: str, *, static_runtime: bool) -> str:
-    """Give the C that is compiled into a library beside its kernels.
+    """Return the C that is compiled into a library beside its kernels.
 
     Parameters
     ----------
@@ -367,6 +367,6 @@ def _wrong_archs(found: Iterable[str], wanted: Iterable[str]) -> Iterator[str]:
 
 
 def _plain_arch(arch: str) -> str:
-    """Give an architecture the name that cubins know it by."""
+    """Return the name that cubins know an architecture by."""
     # Thor was sm_101 up to CUDA 12, and the DSL for CUDA 12 still writes that when asked for sm_110.
     return arch.replace("sm_110", "sm_101")

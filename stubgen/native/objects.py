@@ -116,7 +116,7 @@ def symbols(data: bytes) -> list[Symbol]:
 
 
 def renamed(data: bytes, new_name: Callable[[str], str | None]) -> bytes:
-    """Give symbols of an object other names.
+    """Return an object whose symbols have other names.
 
     The new names stand in a new string table at the end; all else stays where it is.
 
@@ -158,7 +158,7 @@ class _Table(NamedTuple):
 
 
 def _tables(data: bytes) -> list[tuple[_Table, Section]]:
-    """Give each symbol table and the string table with its names; an object has one."""
+    """Return each symbol table and the string table with its names; an object has one."""
     sections = list(_sections(data))
     return [
         (_table(index, section, sections), sections[section.link])

@@ -135,7 +135,7 @@ class Toolchain(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """Give name and version, such as ``zig 0.17.1 (clang 22.1.8)``, for the manifest.
+        """Return name and version, such as ``zig 0.17.1 (clang 22.1.8)``, for the manifest.
 
         Raises
         ------
@@ -427,7 +427,7 @@ class SystemToolchain(Toolchain):
 
 
 def toolchain(name: Literal["zig", "system"]) -> Toolchain:
-    """Give the toolchain of that name."""
+    """Return the toolchain of that name."""
     return ZigToolchain() if name == "zig" else SystemToolchain()
 
 

@@ -54,7 +54,7 @@ def encode(
     sources: Sources | None = None,
     host: HostCode | None = None,
 ) -> bytes:
-    """Give the manifest of a library and its files."""
+    """Return the manifest of a library and its files."""
     hashes = {path: sha256(data) for path, data in sorted(files.items())}
     return jsontext.encode(Manifest(library, hashes, tuple(gpu_code), sources or Sources(), host)) + b"\n"
 
@@ -83,11 +83,11 @@ def read_files(file: Path) -> dict[str, str] | None:
 
 
 def is_inside(path: str) -> bool:
-    """Tell whether a path, relative to the output folder, stays in it and is spelled in the only way."""
+    """Return whether a path, relative to the output folder, stays in it and is spelled in the only way."""
     pure = PurePosixPath(path)
     return "\0" not in path and path == str(pure) != "." and not pure.is_absolute() and ".." not in pure.parts
 
 
 def sha256(data: bytes) -> str:
-    """Give a hash in hexadecimal."""
+    """Return a hash in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

@@ -181,7 +181,7 @@ def _walk(output: Path, package: str) -> list[str]:
 
 
 def _is_ours(output: Path, package: str, path: str) -> bool:
-    """Tell whether the tool wrote a file: its manifest says so, or the file itself does."""
+    """Return whether the tool wrote a file: its manifest says so, or the file itself does."""
     binaries = (f"{package}/lib/lib{package}.", f"{package}/lib/lib{package}_load.")
     if path.startswith(binaries) or path == f"{package}/{manifest.NAME}":
         return True

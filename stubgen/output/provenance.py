@@ -25,7 +25,7 @@ def gpu_code(library: Path) -> tuple[GpuCode, ...]:
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str]:
-    """Give the versions of those distributions that are installed."""
+    """Return the versions of those distributions that are installed."""
     found: dict[str, str] = {}
     for name in distributions:
         try:
@@ -36,5 +36,5 @@ def versions(distributions: Iterable[str]) -> dict[str, str]:
 
 
 def _shown(path: Path, project: Path) -> str:
-    """Give a path that is the same wherever the project lies."""
+    """Return a path that is the same wherever the project lies."""
     return Path(os.path.relpath(path, project)).as_posix()

@@ -14,7 +14,7 @@ from stubgen.output.manifest import sha256
 
 
 def sbom(library: Library, files: Mapping[str, bytes], versions: Mapping[str, str]) -> str:
-    """Give the bill of materials of a package.
+    """Return the bill of materials of a package.
 
     Parameters
     ----------

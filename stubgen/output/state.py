@@ -65,7 +65,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def unchanged(project: Path, settings: Config) -> Summary | None:
-    """Tell whether the output is what a run would generate; ``None`` if that is not known."""
+    """Return whether the output is what a run would generate; ``None`` if that is not known."""
     if not settings.archs and _SUBSYSTEM_GPU.exists():  # which does not tell what it is
         return None
     output = project / settings.output
@@ -142,7 +142,7 @@ def python_files(given: Path) -> Iterator[Path]:
 
 
 def _has_leftovers(output: Path, package: str) -> bool:
-    """Tell whether a run was killed here that no other has cleared up after."""
+    """Return whether a run was killed here that no other has cleared up after."""
     return any(name.startswith(staging_prefix(package)) for name in os.listdir(output))  # noqa: PTH208
 
 
@@ -196,5 +196,5 @@ def _files(folder: Path, relative_to: Path) -> Iterator[str]:
 
 
 def _outside(record: Record, settings: Config) -> set[str]:
-    """Give the generated files beside the package, where others may be too."""
+    """Return the generated files beside the package, where others may be too."""
     return {path for path in record.outputs if not path.startswith(f"{settings.package}/")}

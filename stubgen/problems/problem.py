@@ -83,7 +83,7 @@ def problem(
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Give a remark that names what may have been meant, empty if nothing comes close."""
+    """Return a remark that names what may have been meant, empty if nothing comes close."""
     in_lower_case: dict[str, str] = {}
     for name in known:
         in_lower_case.setdefault(name.lower(), name)
@@ -98,7 +98,7 @@ def arch_meant(given: str, known: Sequence[str]) -> str:
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Give problems by place, each once, and what variants of a family share once for all of them."""
+    """Return problems by place, each once, and what variants of a family share once for all of them."""
     return tuple(
         sorted(
             _once_for_each_family(problems),
@@ -118,7 +118,7 @@ def _once_for_each_family(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def _for_any_variant(item: Problem) -> Problem:
-    """Give a problem without the name of the variant that has it."""
+    """Return a problem without the name of the variant that has it."""
     if item.family is None or item.kernel is None:
         return item
     message, remedy = (text.replace(item.kernel, item.family) for text in (item.message, item.remedy))

@@ -42,7 +42,7 @@ HEADERS = {
 
 
 def is_hidden(slot: Slot) -> bool:
-    """Tell whether only one value fits a slot, so that callers need not pass it."""
+    """Return whether only one value fits a slot, so that callers need not pass it."""
     match slot:
         case NoneSlot() | ConstantSlot():
             return True
@@ -53,7 +53,7 @@ def is_hidden(slot: Slot) -> bool:
 
 
 def parameter_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
-    """Give the type of a parameter; ``structs`` names those of records."""
+    """Return the type of a parameter; ``structs`` names those of records."""
     match slot:
         case TensorSlot():
             return "tvm::ffi::TensorView"
@@ -70,7 +70,7 @@ def parameter_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
 
 
 def _common_type(given: list[Slot], alternatives: tuple[Slot, ...]) -> str:
-    """Give a type that takes whatever one of several slots takes; the dispatcher looks at what it holds."""
+    """Return a type that takes whatever one of several slots takes; the dispatcher looks at what it holds."""
     types = {parameter_type(slot, {}) for slot in given}
     if types == {parameter_of("std::uint64_t")}:
         common = types.pop()
@@ -116,19 +116,19 @@ def string(text: str | bytes) -> str:
 
 
 def member_type(slot: Slot, structs: Mapping[TupleSlot, str]) -> str:
-    """Give the type of a member of a struct, which owns what it holds."""
+    """Return the type of a member of a struct, which owns what it holds."""
     if isinstance(slot, TupleSlot) and slot in structs:
         return structs[slot]
     return _element_type(slot, hidden=False)
 
 
 def stored_type(slot: TupleSlot) -> str:
-    """Give the type of the tuple that a compiled function takes, with everything that callers do not see."""
+    """Return the type of the tuple that a compiled function takes, with all that callers do not see."""
     return _element_type(slot, hidden=True)
 
 
 def _element_type(slot: Slot, *, hidden: bool) -> str:
-    """Give the type inside a tuple, with or without hidden slots; a view there does not compile."""
+    """Return the type inside a tuple, with or without hidden slots; a view there does not compile."""
     match slot:
         case TensorSlot():
             return "tvm::ffi::Tensor"
@@ -167,7 +167,7 @@ def scalar_type(dtype: str) -> str:
 
 
 def default(slot: Slot, value: object) -> str | None:
-    """Give a default that a slot admits as an expression, or ``None`` if C++ has none for it.
+    """Return a default that a slot admits as an expression, or ``None`` if C++ has none for it.
 
     >>> default(ScalarSlot("float32"), 1), default(ShapeSlot((4, 8)), (4, 8)), default(StreamSlot(), None)
     ('1.0f', '{4, 8}', 'nullptr')
@@ -190,12 +190,12 @@ def default(slot: Slot, value: object) -> str | None:
 
 
 def constant(slot: ConstantSlot) -> str:
-    """Give the value of a constant slot as an expression."""
+    """Return the value of a constant slot as an expression."""
     return number(_element_type(slot, hidden=True), slot.value)
 
 
 def number(kind: str, value: float) -> str:
-    """Give a number of some type as an expression."""
+    """Return a number of some type as an expression."""
     if kind == "bool":
         return "true" if value else "false"
     if kind in {"float", "double"}:

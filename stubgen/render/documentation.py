@@ -268,14 +268,14 @@ def _tensor(slot: TensorSlot) -> str:
 
 
 def _shown_strides(slot: TensorSlot) -> str:
-    """Give the strides as text, empty where they go without saying."""
+    """Return the strides as text, empty where they go without saying."""
     if slot.strides is None or _row_major(slot.shape, slot.strides):
         return ""
     return _extents(slot.strides)
 
 
 def _is_aligned(slot: TensorSlot) -> bool:
-    """Tell whether a tensor has to be aligned to more than its elements."""
+    """Return whether a tensor has to be aligned to more than its elements."""
     return slot.alignment is not None and slot.alignment * 8 > max(8, _element_bits(slot.dtype))
 
 
@@ -302,7 +302,7 @@ def _extent(extent: Extent) -> str:
 
 
 def _row_major(shape: tuple[Extent, ...], strides: tuple[Extent, ...]) -> bool:
-    """Tell whether fixed strides follow from the shape, and so need no mention."""
+    """Return whether fixed strides follow from the shape, and so need no mention."""
     expected: int | None = 1
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if expected is None or stride != expected:
@@ -330,7 +330,7 @@ def _size_facts(parameters: tuple[Parameter, ...]) -> list[str]:
 
 
 def _symbols_of(parameters: Sequence[Parameter]) -> list[Symbol]:
-    """Give the sizes of some parameters, each once for every divisor that it has in some variant."""
+    """Return the sizes of some parameters, each once for every divisor that it has in some variant."""
     found: dict[tuple[str, int], Symbol] = {}
     for parameter in parameters:
         for symbol in _symbols(parameter.slot):

@@ -53,7 +53,7 @@ class _Shown:
 
 
 def framework_packages(library: Library) -> dict[str, str]:
-    """Give every file of the packages for frameworks, by path relative to the output folder."""
+    """Return every file of the packages for frameworks, by path relative to the output folder."""
     files: dict[str, str] = {}
     if "torch" in library.frameworks:
         files |= _torch(library)
@@ -100,7 +100,7 @@ def _context(library: Library) -> dict[str, object]:
 def _files(
     path: str, template: str, library: Library, functions: Sequence[_Shown], doc: str
 ) -> dict[str, str]:
-    """Give a module and its stub."""
+    """Return a module and its stub."""
     used = [kind for function in functions for kind in function.uses]
     takes_arrays = any(node == type_trees.TENSOR for kind in used for node in type_trees.nodes(kind))
     context = {
@@ -269,7 +269,7 @@ def _gradients(
     name = f"_{function.name}_gradients"
     head = call_like(f"def {name}", items, f" -> {result}:")
     call = call_like(f"return {other.name}", [f"{p}={value}" for p, value in passed.items()], "")
-    doc = f'    """Give the gradients of {function.name}."""'
+    doc = f'    """Return the gradients of {function.name}."""'
     given = {gradient: name for name, gradient in backward.gives.items()}
     inputs = tuple(given.get(output.name) for output in target.outputs)
     outputs = tuple(output.name for output in made.outputs)
@@ -279,7 +279,7 @@ def _gradients(
 
 
 def _torch_empty(output: Output, made: Functional) -> str:
-    """Give the expression that makes an output."""
+    """Return the expression that makes an output."""
     dtype = output.dtype
     base = made.beside[0]
     if isinstance(dtype, Like) and dtype.parameter in made.beside:
@@ -382,7 +382,7 @@ def _pure_body(made: Functional, make: Callable[[Output, Functional], str]) -> s
 
 
 def _shape(output: Output, made: Functional) -> str:
-    """Give the expression of an output's shape; ``x.shape`` if it is all of an input's."""
+    """Return the expression of an output's shape; ``x.shape`` if it is all of an input's."""
     places = output.shape
     first = places[0] if places else None
     if isinstance(first, Like) and all(

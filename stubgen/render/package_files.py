@@ -12,7 +12,7 @@ from stubgen.render.python.python_package import python_package
 
 
 def render(library: Library) -> dict[str, str]:
-    """Give every text file of the package itself, by path relative to the output folder."""
+    """Return every text file of the package itself, by path relative to the output folder."""
     return {
         **python_package(library),
         **framework_packages(library),

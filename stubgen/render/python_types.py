@@ -95,12 +95,12 @@ def _constant_type(value: bool | int | float) -> Type:
 
 
 def _has_literal(value: ChoiceValue) -> bool:
-    """Tell whether ``Literal`` takes a value: no float, and mypy does not read the least of 64 bits."""
+    """Return whether ``Literal`` takes a value: no float, and mypy does not read the least of 64 bits."""
     return not isinstance(value, float) and value != -(2**63)
 
 
 def _is_only(kind: type, value: ChoiceValue) -> bool:
-    """Tell whether a value is shown by its type."""
+    """Return whether a value is shown by its type."""
     return isinstance(value, kind) and not _has_literal(value)
 
 
@@ -109,7 +109,7 @@ def _extent_type(extent: Extent) -> Type:
 
 
 def literal(default: Default) -> str:
-    """Give a default as Python source; infinities and NaN have no literal of their own.
+    """Return a default as Python source; infinities and NaN have no literal of their own.
 
     >>> literal(Default(1e-05)), literal(Default(float("-inf")))
     ('1e-05', 'float("-inf")')
@@ -134,7 +134,7 @@ def quoted(text: str) -> str:
 
 
 def positional_items(parameters: Iterable[Parameter]) -> list[str]:
-    """Give the parameter list of a compiled function: all by position, in the order of the ABI."""
+    """Return the parameter list of a compiled function: all by position, in the order of the ABI."""
     items = [f"{p.name}: {text(type_of(p.slot, records=False))}" for p in parameters]
     return [*items, "/"] if items else []
 
@@ -180,7 +180,7 @@ def first_by_keyword(parameters: Sequence[Parameter]) -> int | None:
 
 
 def _required_follows(parameters: Sequence[Parameter]) -> bool:
-    """Tell whether behind the first parameter there is one that callers have to pass by position."""
+    """Return whether behind the first parameter there is one that callers have to pass by position."""
     return any(p.default is None and p.kind != "keyword_only" for p in parameters[1:])
 
 
@@ -198,7 +198,7 @@ def default_of(slot: Slot, default: Default) -> str:
 
 
 def holds_dataclass(slot: Slot, dataclasses: set[str]) -> bool:
-    """Tell whether a dataclass is in a slot, at any depth."""
+    """Return whether a dataclass is in a slot, at any depth."""
     match slot:
         case TupleSlot(record=record, items=items):
             return record in dataclasses or any(holds_dataclass(item, dataclasses) for item in items)

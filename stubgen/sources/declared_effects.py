@@ -36,7 +36,7 @@ def drop(tree: ast.Module) -> None:
 
 
 def _meanings(tree: ast.Module) -> dict[str, str]:
-    """Give what each name that comes from stubgen stands for there; the package itself is ``""``."""
+    """Return what each name that comes from stubgen stands for there; the package itself is ``""``."""
     bound: dict[str, list[str | None]] = {}
     for node in ast.walk(tree):
         for name, meaning in _bindings(node):
@@ -78,7 +78,7 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, str | None]]:
 
 
 def _meaning(function: ast.expr, meanings: dict[str, str]) -> str | None:
-    """Give the function of stubgen that is called, such as ``export``."""
+    """Return the function of stubgen that is called, such as ``export``."""
     match function:
         case ast.Name(id=name):
             return meanings.get(name) or None

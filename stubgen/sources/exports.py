@@ -63,7 +63,7 @@ class Program:
         )
 
     def exported_names(self) -> Mapping[tuple[Path, str], Sequence[str]]:
-        """Give what functions are exported as, by file and qualified name."""
+        """Return what functions are exported as, by file and qualified name."""
         exported: defaultdict[tuple[Path, str], list[str]] = defaultdict(list)
         for scan in self._scans.values():
             for call in scan.calls if scan.declares else ():
@@ -94,7 +94,7 @@ class Program:
         return None
 
     def _imported_names(self, scan: Scan, call: Call) -> set[str]:
-        """Give the full names that what is called may have, if it is imported."""
+        """Return the full names that what is called may have, if it is imported."""
         return {d.name for d in self._definitions(scan, call.callee) if d.path is None}
 
     def _definitions(self, scan: Scan, references: References) -> Sequence[Definition]:
@@ -136,11 +136,11 @@ def _splits(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _qualname(name: str) -> str:
-    """Give the function that is meant, calls being constructors: ``K()`` is ``K.__call__``."""
+    """Return the function that is meant, calls being constructors: ``K()`` is ``K.__call__``."""
     target = f"{name[:-2]}.__call__" if name.endswith("()") else name
     return target.replace("()", "")
 
 
 def _own_name(name: str) -> str | None:
-    """Give the ``__name__`` of what a name leads to; objects have none."""
+    """Return the ``__name__`` of what a name leads to; objects have none."""
     return None if name.endswith("()") else name.rpartition(".")[2]

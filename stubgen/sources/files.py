@@ -61,7 +61,7 @@ def candidates(paths: Sequence[Path], project: Path) -> tuple[tuple[Candidate, .
 
 
 def shown(path: Path, project: Path) -> str:
-    """Give an absolute path the way that messages and places show it."""
+    """Return an absolute path the way that messages and places show it."""
     relative = path.relative_to(project) if path.is_relative_to(project) else path
     return storable(relative.as_posix())
 

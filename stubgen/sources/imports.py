@@ -23,7 +23,7 @@ class Located(NamedTuple):
 
 
 def import_name(path: Path) -> tuple[str, Path]:
-    """Give the name to import a file under, and the folder that has to be on ``sys.path`` for it.
+    """Return the name to import a file under, and the folder that has to be on ``sys.path`` for it.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _CODE = (".py", ".so")
 
 @cache
 def distributions() -> Mapping[str, list[str]]:
-    """Give the distributions by package; looked up once, because it reads what all of them have installed."""
+    """Return the distributions by package; looked up once, as it reads what all have installed."""
     return importlib.metadata.packages_distributions()
 
 

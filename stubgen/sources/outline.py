@@ -149,7 +149,7 @@ def _drop_docstrings(tree: ast.Module) -> None:
 
 
 def _is_for_scripts(node: ast.stmt) -> bool:
-    """Tell whether a statement is ``if __name__ == "__main__":``, which no import runs."""
+    """Return whether a statement is ``if __name__ == "__main__":``, which no import runs."""
     match node:
         case ast.If(
             test=ast.Compare(
@@ -183,7 +183,7 @@ def _is_quiet(node: ast.stmt, names: Names) -> bool:
 
 
 def _declares(function: ast.expr, names: Names) -> bool:
-    """Tell whether this is ``stubgen.export``, or options given to it."""
+    """Return whether this is ``stubgen.export``, or options given to it."""
     match function:
         case ast.Call(func=inner, args=[], keywords=options):
             return _declares(inner, names) and all(is_quiet_value(option.value, names) for option in options)
@@ -225,7 +225,7 @@ def _uses(node: ast.stmt) -> set[str]:
 
 
 def _is_fixed(node: ast.stmt, fixed: set[str], names: Names) -> bool:
-    """Tell whether what a statement binds stays as it is."""
+    """Return whether what a statement binds stays as it is."""
     match node:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
             return _is_fixed_value(value, fixed, names)

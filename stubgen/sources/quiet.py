@@ -121,7 +121,7 @@ class Names:
                 return None
 
     def is_quiet_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """Tell whether defining a function does nothing else."""
+        """Return whether defining a function does nothing else."""
         arguments = node.args
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         parameters += filter(None, (arguments.vararg, arguments.kwarg))
@@ -136,7 +136,7 @@ class Names:
         )
 
     def is_quiet_decorator(self, node: ast.expr) -> bool:
-        """Tell whether a decorator does nothing but wrap."""
+        """Return whether a decorator does nothing but wrap."""
         if isinstance(node, ast.Attribute) and node.attr in {"setter", "getter", "deleter"}:
             return isinstance(node.value, ast.Name)
         if isinstance(node, ast.Call):
@@ -146,7 +146,7 @@ class Names:
 
 
 def is_quiet_class(node: ast.ClassDef, names: Names) -> bool:
-    """Tell whether defining a class does nothing else: no hook of a base or of a metaclass runs."""
+    """Return whether defining a class does nothing else: no hook of a base or of a metaclass runs."""
     if node.keywords or not all(map(names.is_quiet_decorator, node.decorator_list)):
         return False
     for base in node.bases:
@@ -171,7 +171,7 @@ def _is_quiet_member(item: ast.stmt, names: Names) -> bool:
 
 
 def is_quiet_value(value: ast.expr, names: Names) -> bool:
-    """Tell whether an expression makes a value and does nothing else."""
+    """Return whether an expression makes a value and does nothing else."""
     match value:
         case ast.Constant() | ast.Name() | ast.Lambda():
             return True
@@ -204,7 +204,7 @@ def _is_quiet_call(function: ast.expr, names: Names) -> bool:
 
 
 def _makes_quietly(node: ast.ClassDef, names: Names) -> bool:
-    """Tell whether making an instance of a class sets attributes of it and does nothing else."""
+    """Return whether making an instance of a class sets attributes of it and does nothing else."""
     for base in node.bases:
         own = names.classes.get(base.id) if isinstance(base, ast.Name) else None
         if own is None or own is node or not _makes_quietly(own, names):

@@ -304,7 +304,7 @@ class _Collector(cst.CSTVisitor):
         )
 
     def _references(self, node: cst.BaseExpression) -> References:
-        """Give what an expression may name: a name, an attribute of one, what a call of one returns."""
+        """Return what an expression may name: a name, an attribute of one, what a call of one returns."""
         if isinstance(node, cst.Name):
             return self._named(node, node.value)
         if isinstance(node, cst.Attribute):
@@ -321,7 +321,7 @@ class _Collector(cst.CSTVisitor):
         )
 
     def _own_name(self, node: cst.CSTNode, name: str) -> str:
-        """Give the qualified name of what a node defines under a name."""
+        """Return the qualified name of what a node defines under a name."""
         qualified = self._qualified(node, name)
         return next((q.name for q in qualified if q.source is QualifiedNameSource.LOCAL), name)
 

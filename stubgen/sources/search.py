@@ -43,7 +43,7 @@ class ImportSearch:
         return self._graph.parsed.parsed(candidate.path, candidate.file)
 
     def leads_to_tool(self, candidate: Candidate) -> bool:
-        """Tell whether importing a file imports this tool.
+        """Return whether importing a file imports this tool.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class ImportSearch:
         return False
 
     def _from(self, path: Path, roots: tuple[Path, Path]) -> bool:
-        """Tell whether a file or one that it imports leads out of the project to this tool."""
+        """Return whether a file or one that it imports leads out of the project to this tool."""
         seen: set[Path] = set()
         todo = [path]
         while todo:

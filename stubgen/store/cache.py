@@ -41,7 +41,7 @@ class Cache(Protocol):
     """Where compiled things are kept."""
 
     def get(self, key: str) -> bytes | None:
-        """Give what was put under a key, or ``None``."""
+        """Return what was put under a key, or ``None``."""
 
     def put(self, key: str, data: bytes) -> None:
         """Keep data under a key."""
@@ -53,7 +53,7 @@ class Cache(Protocol):
         """Finish what was begun, and make room if it is time to."""
 
     def warnings(self) -> tuple[Problem, ...]:
-        """Give what went wrong so far, and did not keep the run from going on."""
+        """Return what went wrong so far, and did not keep the run from going on."""
         ...
 
 
@@ -70,7 +70,7 @@ class NoCache:
         self._why = why
 
     def get(self, key: str) -> bytes | None:
-        """Give nothing."""
+        """Return nothing."""
 
     def put(self, key: str, data: bytes) -> None:
         """Forget it."""
@@ -119,7 +119,7 @@ class FolderCache:
         self._problem: Problem | None = None
 
     def get(self, key: str) -> bytes | None:
-        """Give what was put under a key, or ``None`` if there is nothing, or nothing whole."""
+        """Return what was put under a key, or ``None`` if there is nothing, or nothing whole."""
         path = self._path(key)
         try:
             stored = _content(path)
@@ -142,7 +142,7 @@ class FolderCache:
             self._problem = self._problem or unkept(self.folder, error.strerror or error)
 
     def holds(self, key: str) -> bool:
-        """Tell whether there is something under a key; it may turn out to be damaged."""
+        """Return whether there is something under a key; it may turn out to be damaged."""
         return self._path(key).is_file()
 
     def expect(self, keys: Sequence[str]) -> None:
@@ -225,12 +225,12 @@ def _digest(key: str, packed: bytes) -> bytes:
 
 
 def entry_name(key: str) -> str:
-    """Give the path of an entry in its store."""
+    """Return the path of an entry in its store."""
     return f"{key[:2]}/{key[2:]}{_SUFFIX}"
 
 
 def key(*parts: object) -> str:
-    """Give the key of something that these parts have shaped: plain data, each of which counts."""
+    """Return the key of something that these parts have shaped: plain data, each of which counts."""
     return hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()
 
 

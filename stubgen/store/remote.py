@@ -46,7 +46,7 @@ def shown_url(url: str) -> str:
 
 
 def open_remote(url: str, local: FolderCache | NoCache) -> RemoteCache:
-    """Give the store at a URL.
+    """Return the store at a URL.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class RemoteCache:
         self._problem: Problem | None = None
 
     def get(self, key: str) -> bytes | None:
-        """Give what was put under a key, here or there; ``None`` if there is nothing whole."""
+        """Return what was put under a key, here or there; ``None`` if there is nothing whole."""
         data = self._local.get(key)
         return data if data is not None else self._fetched([key]).get(key)
 

@@ -120,5 +120,5 @@ def unique(folder: Path, prefix: str) -> Path:
 
 
 def _is_shared(mode: int) -> bool:
-    """Tell whether others than its owner may put files into a folder."""
+    """Return whether others than its owner may put files into a folder."""
     return bool(mode & (stat.S_IWGRP | stat.S_IWOTH))

@@ -33,7 +33,7 @@ A new one may not be locked yet.
 
 @contextlib.contextmanager
 def scratch_folder() -> Generator[Path, None, None]:
-    """Give a folder that is gone afterwards.
+    """Return a folder that is gone afterwards.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def _process_namespace() -> int:
 
 
 def _has_ended(name: str) -> bool:
-    """Tell whether the process that a folder is named after is certain to have ended."""
+    """Return whether the process that a folder is named after is certain to have ended."""
     match = re.fullmatch(rf"{_PREFIX}([0-9a-f]+)-([0-9a-f]+)-\w+", name)
     if match is None or int(match[1], 16) != _process_namespace():
         return False

@@ -40,7 +40,7 @@ class Stamp(msgspec.Struct, frozen=True, array_like=True):
         return max(self.modified, self.changed) + _TICK < self.read <= time.time_ns()
 
     def matches(self, status: os.stat_result) -> bool:
-        """Tell whether a file has the same size, times and inode."""
+        """Return whether a file has the same size, times and inode."""
         return (self.size, self.modified, self.changed, self.inode) == (
             status.st_size,
             status.st_mtime_ns,

@@ -126,7 +126,7 @@ def family(change: Callable[[Family], Family]) -> Change:
 
 
 def values(*choices: Any) -> Change:
-    """Give the selector other values."""
+    """Return the selector other values."""
 
     def change(f: Family) -> Family:
         changed = tuple(

@@ -53,7 +53,7 @@ class Compiler:
         return done.stderr if done.returncode else ""
 
     def macros(self, source: Path, *, standard: str, include: Path) -> list[str]:
-        """Give the definitions of all macros at the end of a source file."""
+        """Return the definitions of all macros at the end of a source file."""
         made = source.with_suffix(".macros")
         self._run([source], made, "-E", "-dM", standard=standard, include=include)
         return made.read_text().splitlines()

@@ -96,7 +96,7 @@ def unnoticed(library: Library, output: Path, tmp_path_factory: pytest.TempPathF
 
 
 def ids(package: Path, library: Library) -> tuple[str, str]:
-    """Give the id of a package's text, and that of the library."""
+    """Return the id of a package's text, and that of the library."""
     [own] = re.findall(r'^_BUILD = "(\w+)"$', (package / "_runtime.py").read_text(), re.M)
     return own, library.build_id
 
@@ -151,7 +151,7 @@ int main(int count, char** words) {{
 
 
 def use(package: Path) -> str:
-    """Give a C program that refers to the first function of the package."""
+    """Return a C program that refers to the first function of the package."""
     header = next(f for f in sorted(package.rglob("*.h")) if f.name in ("ops.h", "others.h"))
     found = re.search(r"^static inline int (mixed_\w+)\((.*?)\) \{", header.read_text(), re.M | re.S)
     assert found is not None

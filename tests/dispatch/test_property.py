@@ -132,18 +132,18 @@ class Set:
     reference: Reference
 
     def is_chosen(self) -> bool:
-        """Tell whether callers have to say which mode they want."""
+        """Return whether callers have to say which mode they want."""
         return max(Counter(member.kind for member in self.members).values()) > 1
 
     def selections(self) -> list[list[Member]]:
-        """Give the members that are left when a mode has been chosen."""
+        """Return the members that are left when a mode has been chosen."""
         if not self.is_chosen():
             return [self.members]
         labels = dict.fromkeys(member.mode_label for member in self.members)
         return [[member for member in self.members if member.mode_label == label] for label in labels]
 
     def is_ambiguous(self) -> bool | None:
-        """Tell whether two members accept the same call and none comes first; ``None`` if either is right."""
+        """Return whether two members accept one call and none comes first; ``None`` if either is right."""
         found: bool | None = False
         for selection in self.selections():
             for first, second in itertools.combinations(selection, 2):
@@ -157,7 +157,7 @@ class Set:
         return found
 
     def _is_ring(self, selection: list[Member]) -> bool:
-        """Tell whether specificity and priority go round in a circle."""
+        """Return whether specificity and priority go round in a circle."""
         left = list(selection)
         while left:
             free = [m for m in left if not any(self.may_beat(other, m) for other in left)]
@@ -167,17 +167,17 @@ class Set:
         return False
 
     def beats(self, first: Member, second: Member) -> bool:
-        """Tell whether the first has to be preferred for calls that both accept."""
+        """Return whether the first has to be preferred for calls that both accept."""
         relation = self.reference.relation(first.kernel, second.kernel)
         return relation == {"subset"} or (relation == {"overlap"} and first.priority > second.priority)
 
     def may_beat(self, first: Member, second: Member) -> bool:
-        """Tell whether the first has to be preferred if degenerate tensors are looked at in the other way."""
+        """Return whether the first has to be preferred if degenerate tensors are looked at otherwise."""
         relation = self.reference.relation(first.kernel, second.kernel)
         return "subset" in relation or ("overlap" in relation and first.priority > second.priority)
 
     def winners(self, call: int, selection: Sequence[Member]) -> list[Member]:
-        """Give the members that may be run by a call: one, or none if none accepts it."""
+        """Return the members that may be run by a call: one, or none if none accepts it."""
         fitting = [member for member in selection if call in self.reference.accepted[member.kernel]]
         return [m for m in fitting if not any(self.beats(other, m) for other in fitting)]
 
@@ -454,7 +454,7 @@ def _calls(set_: Set, drawn: random.Random) -> Iterator[tuple[int, list[ChoiceVa
 
 
 def _is_same(choice: ChoiceValue, given: ChoiceValue) -> bool:
-    """Tell whether a value chooses: integers pass for bools and floats, as they do for other arguments."""
+    """Return whether a value chooses: integers pass for bools and floats, as they do for other arguments."""
     if isinstance(choice, bool):
         return type(given) in (bool, int) and given == choice
     if isinstance(choice, float):

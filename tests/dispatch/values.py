@@ -30,12 +30,12 @@ def array(dtype: str, *shape: int, strides: tuple[int, ...] | None = None, offse
 
 
 def first_arguments() -> list[Any]:
-    """Give the values for the first argument of a call."""
+    """Return the values for the first argument of a call."""
     return [*_vectors(), *_matrices(), *_cubes(), *_numbers(), *_shapes(), *_tuples()]
 
 
 def second_arguments() -> list[Any]:
-    """Give those for the second."""
+    """Return those for the second."""
     vectors = [array("float32", length) for length in (1, 4, 5, 8, 16)]
     matrices = [array("float32", 2, 3, strides=(stride, 1)) for stride in (3, 4, 5)]
     return [None, *vectors, *matrices, array("float16", 8), 1, 300, 2**40, 1.5, True, "text"]

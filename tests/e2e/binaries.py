@@ -161,7 +161,7 @@ def link_complete(folder: Path, target: str, output: Path) -> Path:
 
 
 def plain(library: Library) -> Iterator[tuple[Any, ...]]:
-    """Give of each public function, in their order, what the texts in the library tell of it."""
+    """Return of each public function, in their order, what the texts in the library tell of it."""
     for module in library.modules:
         for function in module.functions:
             variants = module.variants(function) if isinstance(function, Family) else ()
@@ -188,7 +188,7 @@ def _parameters(function: Kernel | Family) -> tuple[tuple[str, Any], ...]:
 
 
 def plain_slot(slot: Slot) -> Any:
-    """Give what the text of a slot tells."""
+    """Return what the text of a slot tells."""
     match slot:
         case TensorSlot(dtype=dtype, shape=shape):
             return ("tensor", dtype, _extents(shape))
@@ -213,7 +213,7 @@ def _extents(extents: tuple[Extent, ...]) -> tuple[int | str, ...]:
 
 
 def texts(folder: Path) -> dict[str, bytes]:
-    """Give the text files of a package, less those that hold the hashes of others."""
+    """Return the text files of a package, less those that hold the hashes of others."""
     others = (manifest.NAME, "sbom.cdx.json")
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()

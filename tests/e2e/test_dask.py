@@ -61,7 +61,7 @@ class Cluster:
             self.kill(name)
 
     def has_sources(self, name: str) -> bool:
-        """Tell whether a worker has begun with a run."""
+        """Return whether a worker has begun with a run."""
         return any((self.folder / name).rglob("sources"))
 
     def _start(
@@ -86,7 +86,7 @@ class Cluster:
 
 
 def processes_of(session: int) -> list[int]:
-    """Give the processes that were started together."""
+    """Return the processes that were started together."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

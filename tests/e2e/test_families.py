@@ -69,7 +69,7 @@ def kw(families: ModuleType) -> ModuleType:
 
 
 def number(function: Any, *arguments: Any, **named: Any) -> float:
-    """Give what a function writes to its ``out``."""
+    """Return what a function writes to its ``out``."""
     out = np.full(1, np.nan)
     function(
         *(out if a is OUT else a for a in arguments), **{n: out if a is OUT else a for n, a in named.items()}

@@ -20,7 +20,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def made_anew(project: Project, folder: Path) -> dict[str, bytes]:
-    """Give what the project generates without anything to reuse."""
+    """Return what the project generates without anything to reuse."""
     fresh = Project(folder)
     for file in project.kernels.glob("*.py"):
         (fresh.kernels / file.name).write_text(file.read_text())
@@ -83,7 +83,7 @@ print(*{name.partition(".")[0] for name in sys.modules})
 
 
 def imported_by(command: str, project: Project) -> set[str]:
-    """Give the packages that a process has imported in the end."""
+    """Return the packages that a process has imported in the end."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORTED, command],
         cwd=project.folder,

@@ -73,11 +73,11 @@ class Project:
         own.symlink_to(folder)
 
     def use(self, version: str) -> None:
-        """Give the kernels the old or the new sources, whose output is in ``expected``."""
+        """Return the kernels the old or the new sources, whose output is in ``expected``."""
         self.write("kernels/k.py", KERNEL.replace("FACTOR", FACTORS[version]))
 
     def command(self, *arguments: str) -> list[str]:
-        """Give the command that generates."""
+        """Return the command that generates."""
         return [sys.executable, "-m", "stubgen", "generate", *arguments]
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
@@ -100,13 +100,13 @@ class Project:
         return subprocess.CompletedProcess(run.args, run.returncode, out, err)
 
     def copy(self, folder: Path) -> Project:
-        """Give another project like this one, cache and output included."""
+        """Return another project like this one, cache and output included."""
         shutil.copytree(self.folder, folder, symlinks=True)
         return Project(folder)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Give what a folder holds, but for what a killed run may leave."""
+    """Return what a folder holds, but for what a killed run may leave."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
@@ -115,10 +115,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def litter(folder: Path) -> list[Path]:
-    """Give what a killed run has left."""
+    """Return what a killed run has left."""
     return [path for path in folder.iterdir() if path.name.startswith(LITTER)]
 
 
 def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Give the lines that say what is wrong."""
+    """Return the lines that say what is wrong."""
     return [line for line in done.stderr.splitlines() if line.startswith("error: ")]

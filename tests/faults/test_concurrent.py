@@ -44,7 +44,7 @@ def test_runs_of_different_sources(known: Known, project: Project, count: int) -
 
 
 def contents_at_once(project: Project, known: Known) -> bool:
-    """Tell whether one module and its manifest are from the same run, as far as one look can tell."""
+    """Return whether one module and its manifest are from the same run, as far as one look can tell."""
     folder = project.output / "cute_kernels"
     library = "lib/libcute_kernels.so"
     try:

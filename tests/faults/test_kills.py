@@ -66,7 +66,7 @@ def test_kills_at_random_moments(known: Known, project: Project, temporary: str)
 
 
 def _afresh(project: Project, factor: str) -> dict[str, bytes]:
-    """Give what a run that nobody kills makes of the same sources, in another folder."""
+    """Return what a run that nobody kills makes of the same sources, in another folder."""
     other = str(project.folder.parent / f"afresh-{factor}")
     done = project.generate("--output", other)
     assert done.returncode == 0, done.stderr
@@ -74,7 +74,7 @@ def _afresh(project: Project, factor: str) -> dict[str, bytes]:
 
 
 def _length(project: Project) -> float:
-    """Give the seconds that a run takes which has something to write, but nothing to compile."""
+    """Return the seconds that a run takes which has something to write, but nothing to compile."""
     start = time.monotonic()
     for version in ("new", "old"):
         project.use(version)

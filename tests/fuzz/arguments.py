@@ -98,7 +98,7 @@ class Given:
     """What a call passes in one place."""
 
     def build(self, memory: np.ndarray, records: Any) -> Any:
-        """Give the object that is passed."""
+        """Return the object that is passed."""
         raise NotImplementedError
 
 
@@ -240,7 +240,7 @@ class Call:
 
 
 def tensors(given: Given | None) -> Iterator[Tensor]:
-    """Give all tensors in it."""
+    """Return all tensors in it."""
     match given:
         case Tensor():
             yield given
@@ -348,7 +348,7 @@ class Drawing:
         return self.sizes.setdefault(extent.name, self.rng.choice(EXTENTS) * extent.divisible_by)
 
     def strides(self, slot: TensorSlot, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Give each dimension its fixed stride, or room for all that are already laid out."""
+        """Return each dimension its fixed stride, or room for all that are already laid out."""
         declared = slot.strides or _row_major(slot.shape, self.extent)
         room = 1
         strides = [0] * len(shape)
@@ -487,7 +487,7 @@ class Drawing:
 
 
 def integer_range(dtype: str) -> tuple[int, int]:
-    """Give the least and the greatest; tvm-ffi's integers end at 63 bits."""
+    """Return the least and the greatest; tvm-ffi's integers end at 63 bits."""
     bits = int(dtype.lstrip("uint"))
     return (0, 2 ** min(bits, 63) - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 

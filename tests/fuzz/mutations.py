@@ -90,7 +90,7 @@ def _metadata(data: bytearray, chosen: random.Random) -> None:
 
 
 def _model_size(data: bytearray) -> int:
-    """Give the size of what is behind the first words of the model: it is in the section's header."""
+    """Return the size of what is behind the first words of the model: it is in the section's header."""
     start, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
     for at in range(start, min(start + count * _SECTION_HEADER, len(data) - _SECTION_HEADER + 1), 64):
         offset, size = struct.unpack_from("<QQ", data, at + 24)

@@ -44,7 +44,7 @@ class Oracle:
         self.sizes: dict[str, int] = {}
 
     def argument(self, slot: Slot, given: Given, value: Any) -> Any:
-        """Give what the reference takes for an argument.
+        """Return what the reference takes for an argument.
 
         Parameters
         ----------
@@ -186,14 +186,14 @@ class Oracle:
 
 
 def given_values(value: Any) -> list[Any]:
-    """Give the items of a tuple, list, NamedTuple or dataclass."""
+    """Return the items of a tuple, list, NamedTuple or dataclass."""
     if hasattr(value, "__dataclass_fields__"):
         return [getattr(value, name) for name in value.__dataclass_fields__]
     return list(value)
 
 
 def is_aligned(given: Given | None, slot: PointerSlot) -> bool:
-    """Tell whether an address has the alignment that the function was compiled for."""
+    """Return whether an address has the alignment that the function was compiled for."""
     return not isinstance(given, Pointer) or given.tensor.offset % (slot.alignment or 1) == 0
 
 

@@ -34,7 +34,7 @@ def outcome(path: Path) -> str:
 
 
 def peak_megabytes() -> float:
-    """Give the most memory that the process has had; ``getrusage`` tells its parent's, if that had more."""
+    """Return the most memory that the process has had; ``getrusage`` tells its parent's, if that had more."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

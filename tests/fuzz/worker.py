@@ -48,7 +48,7 @@ def load_library(folder: Path) -> Library:
 
 
 def host_functions(library: Library) -> dict[str, list[Kernel]]:
-    """Give the functions that can be called without a GPU; of a family all variants, as callers see them."""
+    """Return the functions that can be called without a GPU; of a family all variants."""
     found: dict[str, list[Kernel]] = {}
     families = {family.name: family for family in library.families}
     for kernel in library.kernels:
@@ -59,7 +59,7 @@ def host_functions(library: Library) -> dict[str, list[Kernel]]:
 
 
 def as_family(kernel: Kernel, family: Family) -> Kernel:
-    """Give a variant the parameters of its family, its selectors leaving nothing to choose."""
+    """Return a variant the parameters of its family, its selectors leaving nothing to choose."""
     own = iter(kernel.parameters)
     assert kernel.variant is not None
     parameters = [
@@ -146,7 +146,7 @@ class Package:
 
 
 def keeps_promises(call: Call) -> bool:
-    """Tell whether addresses are aligned and enough lies behind them: callers see to that themselves."""
+    """Return whether addresses are aligned and enough lies behind them: callers see to that themselves."""
     pointers = {p.name: p.slot for p in call.kernel.parameters if isinstance(p.slot, PointerSlot)}
     if not pointers:
         return True
@@ -164,7 +164,7 @@ def keeps_promises(call: Call) -> bool:
 
 
 def fresh_memory(call: Call, seed: str) -> np.ndarray:
-    """Give the memory of a call, aligned: numbers where tensors are, and noise elsewhere."""
+    """Return the memory of a call, aligned: numbers where tensors are, and noise elsewhere."""
     rng = np.random.default_rng(zlib.crc32(f"{seed}/{call}".encode()))
     size = call.memory_size + 512
     raw = rng.integers(0, 256, size + 256, np.uint8)
@@ -223,7 +223,7 @@ class Misfit(NamedTuple):
 
 
 def fitting(call: Call, kernel: Kernel, values: dict[str, Any], before: np.ndarray) -> list[Any] | Misfit:
-    """Give what the reference gets, or the first thing that does not fit."""
+    """Return what the reference gets, or the first thing that does not fit."""
     oracle = Oracle(before, by_keyword=call.by_keyword)
     arguments = []
     for parameter in kernel.parameters:
@@ -251,7 +251,7 @@ def level_nans(mine: np.ndarray, expected: np.ndarray) -> None:
 
 
 def names_its_place(call: Call, error: Exception) -> bool:
-    """Tell whether an error names one of the parameters that it may be about, by name or by place."""
+    """Return whether an error names one of the parameters that it may be about, by name or by place."""
     said = re.sub(r"when calling: `.*?`", "", str(error), flags=re.DOTALL)
     if call.malformed and re.search(MALFORMED, said):
         return True
@@ -265,7 +265,7 @@ def names_its_place(call: Call, error: Exception) -> bool:
 
 
 def is_refused_by_itself(value: Any, error: Exception) -> bool:
-    """Tell whether tvm-ffi takes a value nowhere, because the object itself refuses with this error."""
+    """Return whether tvm-ffi takes a value nowhere, because the object itself refuses with this error."""
     if isinstance(value, tuple | list) or hasattr(value, "__dataclass_fields__"):
         return any(is_refused_by_itself(item, error) for item in given_values(value))
     try:

@@ -28,13 +28,13 @@ def _gpu() -> None:
 
 @pytest.fixture
 def library() -> Callable[[str], ModuleType]:
-    """Give a module of the generated package by its name."""
+    """Return a module of the generated package by its name."""
     return lambda name: importlib.import_module(f"cute_kernels.{name}")
 
 
 @pytest.fixture
 def memory(_gpu: None) -> Iterator[GuardedMemory]:
-    """Give memory whose surroundings, and whose inputs, must be as before when the test ends."""
+    """Return memory whose surroundings, and whose inputs, must be as before when the test ends."""
     from .reference import GuardedMemory
 
     memory = GuardedMemory()

@@ -114,7 +114,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give a @ b.T, and the sum of the magnitudes that each element is the sum of."""
+    """Return a @ b.T, and the sum of the magnitudes that each element is the sum of."""
     a, b = a.double(), b.double()
     return a @ b.T, a.abs() @ b.abs().T
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def other() -> str:
-    """Give the last GPU, the current one being the first."""
+    """Return the last GPU, the current one being the first."""
     assert torch.cuda.current_device() == 0
     return f"cuda:{torch.cuda.device_count() - 1}"
 

@@ -31,7 +31,7 @@ def gemm():
 
 @pytest.fixture
 def schedule(gemm):
-    """Give what the library's tile scheduler wants: how many clusters, which are pairs, run at once."""
+    """Return what the library's tile scheduler wants: how many clusters, which are pairs, run at once."""
     count = torch.cuda.get_device_properties(0).multi_processor_count
     return gemm.TileSchedulerOptions(max_active_clusters=count // 2, max_swizzle_size=8)
 

@@ -53,7 +53,7 @@ class Part:
     """The parts of a tuple or record."""
 
     def given(self, package: Any, *, records: bool) -> Any:
-        """Give the value that a call passes; records as objects of the package's classes, or as tuples."""
+        """Return the value that a call passes; records as objects of the package's classes, or as tuples."""
         if not self.items:
             return self.value
         values = [item.given(package, records=records) for item in self.items]
@@ -315,7 +315,7 @@ def _drop_defaults(draw: st.DrawFn, parameters: list[Parameter]) -> None:
 
 
 def assemble(cases_: list[Case]) -> str:
-    """Give the source of a kernel module that declares these cases."""
+    """Return the source of a kernel module that declares these cases."""
     assert not any(keyword.iskeyword(n) for n in _NAMES)
     header = (
         '"""Drawn by tests/matrix/grammar.py."""\n\n'

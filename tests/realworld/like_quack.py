@@ -82,7 +82,7 @@ def theirs(compile_it: Any, *key: Any, **more: Any) -> list[Any]:
 
 
 def when(given: bool, value: Any) -> Any:
-    """Give a value, or the ``None`` that stands for an absent one."""
+    """Return a value, or the ``None`` that stands for an absent one."""
     return value if given else None
 
 

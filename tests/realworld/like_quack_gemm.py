@@ -81,12 +81,12 @@ def _fused(epilogue: Any, dtype: Any, loaded: Any = (), preact: bool = True, **k
 
 
 def _tensors(dtype: Any, d: Any, c: Any, b_major: str) -> tuple[Any, ...]:
-    """Give dtypes and majors of a, b, d and c."""
+    """Return dtypes and majors of a, b, d and c."""
     return (dtype, dtype, d, c, "k", b_major, "n", "n" if c else None)
 
 
 def _configuration() -> dict[str, Any]:
-    """Give what quack takes by default for the GPU."""
+    """Return what quack takes by default for the GPU."""
     from quack.cute_dsl_utils import get_device_capacity
     from quack.gemm_config import default_config
 
@@ -108,7 +108,7 @@ def _nearest() -> Any:
 
 
 def _compiling(compile_it: Any, *given: Any, **options: Any) -> tuple[Any, ...]:
-    """Give what ``like_quack`` calls, with arguments that quack passes by name."""
+    """Return what ``like_quack`` calls, with arguments that quack passes by name."""
     return (SimpleNamespace(__wrapped__=functools.partial(compile_it.__wrapped__, *given, **options)),)
 
 

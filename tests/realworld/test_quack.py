@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parametrize("example", [QUACK], indirect=True, ids=["qu
 
 
 def with_path(folder: Path) -> dict[str, str]:
-    """Give the environment with one more folder that modules are found in."""
+    """Return the environment with one more folder that modules are found in."""
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path}
 

@@ -84,7 +84,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 
 
 def _reads(library: dict[str, Any], tmp_path: Path) -> bool:
-    """Tell whether a library is taken: by a manifest, and by the section of a library alike."""
+    """Return whether a library is taken: by a manifest, and by the section of a library alike."""
     file = tmp_path / "manifest.json"
     file.write_bytes(msgspec.json.encode({"library": library, "files": {}}))
     from_manifest = manifest.read(file) is not None

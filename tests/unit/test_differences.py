@@ -53,7 +53,7 @@ def with_parameter(index: int, **values: object) -> Kernel:
 
 
 def reported(old: Library, new: Library) -> list[str]:
-    """Give the changes in the form in which the table below writes them."""
+    """Return the changes in the form in which the table below writes them."""
     return [
         f"{'breaking' if change.breaking else 'compatible'}: {change.function} {change.what} "
         f"[{', '.join(change.surfaces)}]"

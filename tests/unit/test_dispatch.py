@@ -218,7 +218,7 @@ class TestTrees:
 
 
 def family(kernels: list[Kernel]) -> list[tuple[str, tuple[ChoiceValue, ...] | None]]:
-    """Give the parameters of a family, with the values of its selectors."""
+    """Return the parameters of a family, with the values of its selectors."""
     (found,) = families(kernels)
     return [(p.name, p.slot.values if isinstance(p.slot, ChoiceSlot) else None) for p in found.parameters]
 

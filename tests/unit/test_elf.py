@@ -107,7 +107,7 @@ class TestLibrary:
 
 
 def _stated_size(data: bytes, offset: int) -> int:
-    """Give the size of a cubin by the header of its entry in the fat binary before it."""
+    """Return the size of a cubin by the header of its entry in the fat binary before it."""
     fat = data.rfind(b"\x50\xed\x55\xba", 0, offset)
     entry = fat + 16
     header, size = struct.unpack_from("<IQ", data, entry + 4)

@@ -24,7 +24,7 @@ Files = dict[str, bytes]
 
 
 def files(texts: Mapping[str, str]) -> Files:
-    """Give the files of a small package: modules by name, a library, and a manifest."""
+    """Return the files of a small package: modules by name, a library, and a manifest."""
     made = {f"p/{name}.py": (MARK + text).encode() for name, text in texts.items()}
     made["p/lib/libp.so"] = b"\x7fELF" + repr(sorted(texts.items())).encode()
     made["pyproject.toml"] = MARK.encode()

@@ -94,7 +94,7 @@ def printed(folder: Path, calls: str, *symbols: str) -> list[str]:
 
 
 def signature(header: str, name: str) -> str:
-    """Give the parameter list of a function, on one line."""
+    """Return the parameter list of a function, on one line."""
     found = re.search(rf"inline void {name}\((.*?)\) {{\n", header, re.DOTALL)
     assert found
     return " ".join(found[1].split())

@@ -34,7 +34,7 @@ def compiled(kernel_class, dtype, *tensors, **epilogue):
 
 
 def fused(epilogue, **kinds):
-    """Give the class that the library makes when an epilogue is first called with such operands."""
+    """Return the class that the library makes when an epilogue is first called with such operands."""
     gated = epilogue.mode == "acc_pair"
     return epilogue._mint(tuple(kinds.items()), GENERATION, gated, False, (), RoundingMode.RN, (), False)
 

@@ -19,7 +19,7 @@ def split_k_reduce(dtype, split_k):
 
 @sg.family(n=[32, 64])
 def rms_final_reduce(n):
-    """Give the reciprocal root mean square of each row, from sums of squares of parts of it."""
+    """Return the reciprocal root mean square of each row, from sums of squares of parts of it."""
     m = sg.dim("m")
     x = sg.strided(Float32, m, n, vector=4)
     return sg.kernel(RmsFinalReduce(Float32, n), x, sg.tensor(Float32, m), stream=sg.env_stream())

@@ -77,7 +77,7 @@ class DaskExecutor:
 
     @contextlib.contextmanager
     def workers(self, settings: Settings) -> Generator[DaskWorkers, None, None]:
-        """Give the cluster, as the workers for one architecture."""
+        """Return the cluster, as the workers for one architecture."""
         files = {*self._inputs.files, *self._inputs.data}
         base = tasks.common_folder([self._project, *(path.parent for path in files)])
         packages = self._inputs.imported

@@ -150,14 +150,14 @@ class _There:
         self._places = {str(logs): run.settings.log_dir, str(self._sources): run.base}
 
     def task(self, task: Task) -> Task:
-        """Give a task with the paths of this machine."""
+        """Return a task with the paths of this machine."""
         module: ModuleJob = msgspec.structs.replace(
             task.module, path=self._here(task.module.path), import_root=self._here(task.module.import_root)
         )
         return msgspec.structs.replace(task, module=module)
 
     def named_as_there(self, result: bytes) -> bytes:
-        """Give a result with the paths of the run's machine."""
+        """Return a result with the paths of the run's machine."""
         return tasks.moved(result, self._places) if result else result
 
     def _here(self, path: str) -> str:
@@ -216,7 +216,7 @@ class _Process:
         return self._answers.recv_bytes()
 
     def is_alive(self) -> bool:
-        """Tell whether it can be asked."""
+        """Return whether it can be asked."""
         return self._process.poll() is None
 
     def end(self) -> None:

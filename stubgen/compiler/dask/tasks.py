@@ -117,7 +117,7 @@ def unpack_sources(packed: bytes, folder: Path) -> None:
 
 
 def common_folder(paths: Sequence[Path]) -> Path:
-    """Give the folder that all paths lie below."""
+    """Return the folder that all paths lie below."""
     return Path(os.path.commonpath(paths))
 
 

@@ -14,7 +14,7 @@ _ALWAYS = ("nvidia-cutlass-dsl", "apache-tvm-ffi", "cute-stubgen")
 
 
 def installed(packages: Sequence[str]) -> dict[str, str]:
-    """Give the versions of everything that shapes the kernels of modules that import these packages."""
+    """Return the versions of everything that shapes the kernels of modules that import these packages."""
     return {
         "Python": "{}.{}".format(*sys.version_info[:2]),
         **{name: distributions.identity(name) for name in _ALWAYS},

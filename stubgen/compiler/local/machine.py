@@ -20,14 +20,14 @@ _MEMORY_FILES = (
 
 
 def workers() -> int:
-    """Give how many worker processes this machine has room for, at least one."""
+    """Return how many worker processes this machine has room for, at least one."""
     memory = available_memory()
     fitting = cores() if memory is None else memory // WORKER_MEMORY
     return max(1, min(cores(), fitting))
 
 
 def cores(groups: Path = _GROUPS, own: Path = _OWN) -> int:
-    """Give the number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     count = len(os.sched_getaffinity(0))
     for folder in _own_groups(groups, own):
         quota, _, period = _text(folder / "cpu.max").partition(" ")
@@ -39,7 +39,7 @@ def cores(groups: Path = _GROUPS, own: Path = _OWN) -> int:
 def available_memory(
     info: Path = Path("/proc/meminfo"), groups: Path = _GROUPS, own: Path = _OWN
 ) -> int | None:
-    """Give the bytes of memory that may still be used; ``None`` if the system does not say."""
+    """Return the bytes of memory that may still be used; ``None`` if the system does not say."""
     free = [int(line.split()[1]) * 1024 for line in _text(info).splitlines() if "MemAvailable" in line]
     for folder in _own_groups(groups, own):
         free += _free_in(folder)

@@ -8,7 +8,7 @@ import tvm_ffi
 
 
 def stated_signatures(library: str, names: dict[str, int]) -> dict[str, str]:
-    """Give the signature that each function states in its error messages.
+    """Return the signature that each function states in its error messages.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from stubgen.declare.labels import DeclarationError
 
 
 def signature_of(fn: Any) -> inspect.Signature:
-    """Give the signature that ``cute.compile`` sees, with string annotations resolved where they can be.
+    """Return the signature that ``cute.compile`` sees, with string annotations resolved where they can be.
 
     For an object it is that of its ``__call__``, without ``self``.
 
@@ -47,7 +47,7 @@ def signature_of(fn: Any) -> inspect.Signature:
 
 
 def bind(call: Call) -> inspect.BoundArguments:
-    """Give every parameter of the function the value that it is compiled with.
+    """Return the value that each parameter of the function is compiled with.
 
     Scalars that the declaration leaves out are made from their annotations. Defaults are not applied, because
     ``cute.compile`` does that itself, but for those that hold numbers which it would stumble over.
@@ -102,7 +102,7 @@ def _meant_as_options(call: Call, signature: inspect.Signature) -> str:
 
 
 def _describes(value: Any) -> bool:
-    """Tell whether this describes an argument, and so is no object that a method could belong to."""
+    """Return whether this describes an argument, and so is no object that a method could belong to."""
     return isinstance(
         value, TensorArg | StridedArg | PointerArg | StreamArg | Dim | type | int | float | None
     )
@@ -129,7 +129,7 @@ def _is_left_to_annotation(parameter: inspect.Parameter) -> bool:
 
 
 def _is_built(default: Any) -> bool:
-    """Tell whether a default holds numbers that the DSL does not take as they are."""
+    """Return whether a default holds numbers that the DSL does not take as they are."""
     return isinstance(default, tuple) or limits.is_dataclass(default) or plain_number(default) is not None
 
 
@@ -301,7 +301,7 @@ def _boxed(value: Any) -> Any:
 
 
 def _is_type_annotation(annotation: Any) -> bool:
-    """Tell whether a parameter takes a type rather than a value of it."""
+    """Return whether a parameter takes a type rather than a value of it."""
     return annotation is type or typing.get_origin(annotation) is type
 
 

@@ -25,7 +25,7 @@ class Misfit(NamedTuple):
 
 
 def is_record(value: Any) -> bool:
-    """Tell whether a value is an object of a NamedTuple or dataclass."""
+    """Return whether a value is an object of a NamedTuple or dataclass."""
     if isinstance(value, type) or hasattr(value, "_struct_type"):  # native structs are pointers to callers
         return False
     return _is_namedtuple(type(value)) or dataclasses.is_dataclass(value)
@@ -55,7 +55,7 @@ def items(value: Any, count: int) -> tuple[Any, ...]:
 
 
 def can_be_shown(cls: type, names: Iterable[str]) -> bool:
-    """Tell whether a generated module can define a class of that name with these fields.
+    """Return whether a generated module can define a class of that name with these fields.
 
     Where it cannot, callers pass a plain tuple.
     """

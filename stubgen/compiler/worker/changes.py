@@ -66,7 +66,7 @@ class _Items:
     items: Any
 
     def has_changed(self) -> bool:
-        """Tell whether something was replaced or taken away, or added that is about the DSL's own things."""
+        """Return whether something was replaced, taken away, or added that is about the DSL's own things."""
         now = self.container
         if isinstance(now, dict):
             replaced = any(key not in now or not _is_same(now[key], old) for key, old in self.items.items())
@@ -112,7 +112,7 @@ class Baseline:
 
 
 def _is_running(module: types.ModuleType) -> bool:
-    """Tell whether a module is being imported, and still making its names."""
+    """Return whether a module is being imported, and still making its names."""
     return bool(getattr(module.__spec__, "_initializing", False)) or module.__name__ == "__main__"
 
 
@@ -179,11 +179,11 @@ class Changes:
             self._running.pop()
 
     def has_for(self, name: str) -> bool:
-        """Tell whether who is held responsible now stays so while a module runs: a package, or itself."""
+        """Return whether who is held responsible now stays so while a module runs: a package, or itself."""
         return bool(self._running) and (self._running[-1][1] or self._running[-1][0] == name)
 
     def is_of_project(self, module: types.ModuleType) -> bool:
-        """Tell whether a module's file lies in the project, and not among what is installed there."""
+        """Return whether a module's file lies in the project, and not among what is installed there."""
         return relative_to_project(getattr(module, "__file__", None) or "", self._project) is not None
 
     def _unit(self, module: types.ModuleType) -> str:

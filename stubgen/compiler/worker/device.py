@@ -21,7 +21,7 @@ class DeviceAnswers:
     profile: DeviceProfile
 
     def max_active_clusters(self, size: int) -> int:
-        """Give how many clusters of a size the GPU holds at once.
+        """Return how many clusters of a size the GPU holds at once.
 
         Raises
         ------
@@ -37,7 +37,7 @@ class DeviceAnswers:
             ) from None
 
     def attribute(self, name: str) -> int:
-        """Give a device attribute by its CUDA name, such as ``CU_DEVICE_ATTRIBUTE_WARP_SIZE``.
+        """Return a device attribute by its CUDA name, such as ``CU_DEVICE_ATTRIBUTE_WARP_SIZE``.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class _DefaultStream:
         return sys.modules["torch"].device("cuda", 0)
 
     def query(self) -> bool:
-        """Tell whether everything is done."""
+        """Return whether everything is done."""
         return True
 
     def synchronize(self, *_: Any) -> None:

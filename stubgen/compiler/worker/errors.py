@@ -54,7 +54,7 @@ def place_in(error: BaseException, project: str) -> Place | None:
 
 
 def relative_to_project(file: str, project: str) -> str | None:
-    """Give a path relative to the project, or ``None`` if it is not the project's own code."""
+    """Return a path relative to the project, or ``None`` if it is not the project's own code."""
     path = Path(file)
     if "site-packages" in path.parts or not path.is_absolute() or path.is_relative_to(_TOOL):
         return None

@@ -109,7 +109,7 @@ def _self(target: Any) -> Finding | None:
 
 
 def is_unbound_method(fn: Any) -> bool:
-    """Tell whether this is a method that was taken from its class, and so has no object yet."""
+    """Return whether this is a method that was taken from its class, and so has no object yet."""
     return inspect.isfunction(fn) and _first_parameter(fn) == "self" and owner_of(fn) is not None
 
 

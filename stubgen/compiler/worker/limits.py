@@ -107,7 +107,7 @@ def _is_constexpr(parameter: inspect.Parameter) -> bool:
 
 
 def _is_self(name: str, value: Any) -> bool:
-    """Tell whether this is the object that an unbound method is compiled for."""
+    """Return whether this is the object that an unbound method is compiled for."""
     return name == "self" and not dsl.is_argument(value)
 
 
@@ -143,13 +143,13 @@ def _items(of: _Value) -> Iterator[_Value]:
 
 
 def item_types(value: Any, annotation: Any) -> list[Any]:
-    """Give the annotation of each item of a tuple or list; ``None`` where there is none."""
+    """Return the annotation of each item of a tuple or list; ``None`` where there is none."""
     types = typing.get_args(annotation) if typing.get_origin(annotation) in (tuple, list) else ()
     return list(types) if len(types) == len(value) and ... not in types else [None] * len(value)
 
 
 def hints_of(cls: type) -> Mapping[str, Any]:
-    """Give the annotations of a class's fields, resolved where they can be."""
+    """Return the annotations of a class's fields, resolved where they can be."""
     try:
         return typing.get_type_hints(cls, include_extras=True)
     except Exception:  # an annotation may name what exists only for a type checker
@@ -157,7 +157,7 @@ def hints_of(cls: type) -> Mapping[str, Any]:
 
 
 def is_dataclass(value: Any) -> bool:
-    """Tell whether this is an object of a dataclass."""
+    """Return whether this is an object of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
@@ -339,7 +339,7 @@ def _is_converted_to(scalar: type, value: Any) -> bool:
 
 
 def _stands_for(scalar: type, value: Any) -> bool:
-    """Tell whether an item of a tuple is a number, whose own type counts, or a size of the annotated type."""
+    """Return whether an item of a tuple is a number, whose own type counts, or a size of that annotated."""
     if dsl.is_symbol(value):
         return dsl.type_of_symbol(value) is scalar
     return value is None or dsl.is_number(value) or isinstance(value, int | float)

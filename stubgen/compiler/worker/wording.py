@@ -99,7 +99,7 @@ _DESCRIBED_BY: dict[type, str] = {
 
 
 def helper_without_call(value: Any) -> bool:
-    """Tell whether a value is a helper itself rather than what it returns."""
+    """Return whether a value is a helper itself rather than what it returns."""
     name = getattr(value, "__name__", None)
     return name in _FIRST_ARGUMENTS and value is getattr(stubgen, str(name), None)
 

@@ -66,7 +66,7 @@ _BASELINE = Baseline()
 
 
 def detect_arch() -> str | None:
-    """Give the architecture of this machine's GPU, or ``None`` if it has none."""
+    """Return the architecture of this machine's GPU, or ``None`` if it has none."""
     return dsl.detect_arch()
 
 
@@ -336,7 +336,7 @@ class _Job:
         return Outcome(compiled, warnings=self._reported(tuple(_remarks(call, compiled))))
 
     def facts(self, declaration: Declaration) -> Facts | None:
-        """Give what the sources say of a kernel that was compiled before."""
+        """Return what the sources say of a kernel that was compiled before."""
         call = _built(declaration)
         if call is None:
             return None
@@ -356,7 +356,7 @@ class _Job:
         )
 
     def _public_name(self) -> str:
-        """Give the name for error messages: callers of a family know no other than the family's."""
+        """Return the name for error messages: callers of a family know no other than the family's."""
         return self.family or self.declared.name
 
     def _compiled(
@@ -477,7 +477,7 @@ def _function(fn: object) -> Callable[..., object]:
 
 
 def _doc(fn: object, declaration: Declaration, source: Place | None) -> str:
-    """Give the docstring of the kernel; for an object, its ``__call__``'s or else its class's.
+    """Return the docstring of the kernel; for an object, its ``__call__``'s or else its class's.
 
     Where there is none, or it is a library's own, the family's function may have one.
     """
@@ -488,7 +488,7 @@ def _doc(fn: object, declaration: Declaration, source: Place | None) -> str:
 
 
 def _line_of_def(file: str, first: int) -> int:
-    """Give the line of a function's ``def``; the code object may begin with its decorators, or behind them.
+    """Return the line of a function's ``def``; the code object may begin with its decorators, or behind them.
 
     The DSL compiles a function anew when it is first used.
     """
@@ -519,7 +519,7 @@ def _chooses_device(argument: Argument) -> bool:
 
 
 def _returns_value(function: Callable[..., object]) -> bool:
-    """Tell whether a function's own text returns something; not what functions inside of it return."""
+    """Return whether a function's own text returns something; not what functions inside of it return."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
     except (OSError, SyntaxError):  # made at run time, or indented in a way that cannot be undone

@@ -22,14 +22,14 @@ CATALOGUE: dict[str, Entry] = {
 
 
 def explained(code: str) -> str:
-    """Give all that there is to say about a code."""
+    """Return all that there is to say about a code."""
     entry = CATALOGUE[code]
     message, remedy = as_words(entry.message), as_words(entry.remedy)
     return "\n\n".join(filter(None, (f"{code}: {message}", f"What to do: {remedy}", _filled(entry.why))))
 
 
 def as_markdown() -> str:
-    """Give the whole catalogue as a document: ``docs/errors.md``."""
+    """Return the whole catalogue as a document: ``docs/errors.md``."""
     sections = [
         "\n\n".join(
             filter(

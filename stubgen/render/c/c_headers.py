@@ -39,7 +39,7 @@ class _Function:
 
 
 def c_headers(library: Library) -> dict[str, str]:
-    """Give every C header, by path relative to the output folder."""
+    """Return every C header, by path relative to the output folder."""
     package = library.package
     structs = library_structs(library)
     headers = {f"{package}/{m.name.replace('.', '/')}.h": m for m in library.modules}
@@ -94,7 +94,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs) -> str:
 
 
 def _once(structs: Mapping[TupleSlot, Struct]) -> list[tuple[TupleSlot, Struct]]:
-    """Give each struct with one of the places that take it, in the order in which they have to be defined."""
+    """Return each struct with one of the places that take it, in the order of their definitions."""
     slots: dict[str, TupleSlot] = {}
     for slot, struct in structs.items():
         slots.setdefault(struct.name, slot)
@@ -118,7 +118,7 @@ def _struct(
 
 
 def _functions(module: Module, structs: ModuleStructs, package: str) -> Iterator[_Function]:
-    """Give the public functions of a module, and behind each family its variants."""
+    """Return the public functions of a module, and behind each family its variants."""
     for function in module.functions:
         variants = module.variants(function) if isinstance(function, Family) else ()
         yield _function(function, structs, package, variants)

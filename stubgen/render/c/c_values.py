@@ -66,12 +66,12 @@ def taken_apart(parameter: Parameter, structs: Mapping[TupleSlot, Struct]) -> It
 
 
 def arguments(parts: Sequence[Parameter]) -> list[Value]:
-    """Give what callers pass for parameters that have been taken apart; hidden ones are left out."""
+    """Return what callers pass for parameters that have been taken apart; hidden ones are left out."""
     return _named([(part.name, part.slot) for part in parts if not is_hidden(part.slot)])
 
 
 def members(slot: TupleSlot, structs: Mapping[TupleSlot, Struct]) -> list[Value]:
-    """Give the members of a record's struct; their paths start at the record."""
+    """Return the members of a record's struct; their paths start at the record."""
     parts = [
         part
         for name, item in zip(structs[slot].fields, slot.items, strict=True)
@@ -165,7 +165,7 @@ def _scalar(dtype: str) -> _Form:
 
 
 def _common(slots: Sequence[Slot], *, optional: bool) -> _Form:
-    """Give the form for what goes into any of several slots; the library looks at what is in it."""
+    """Return the form for what goes into any of several slots; the library looks at what is in it."""
     if all(isinstance(slot, ScalarSlot) for slot in slots):
         return _number(slots, optional=optional)
     forms = {_form(slot) for slot in slots}
@@ -225,7 +225,7 @@ class Packing:
     _objects: int = 0
 
     def value(self, path: str, slot: Slot) -> str:
-        """Give the expression for the argument, or the part of one, at a path."""
+        """Return the expression for the argument, or the part of one, at a path."""
         match slot:
             case NoneSlot():
                 return self._helper("none")

@@ -61,7 +61,7 @@ class _Single:
 
 
 def cpp_description(library: Library) -> dict[str, str]:
-    """Give the header, by path relative to the output folder."""
+    """Return the header, by path relative to the output folder."""
     functions = [function for module in library.modules for function in module.functions]
     names = cpp_types.parameter_names([function.name for function in functions], _OWN_NAMES)
     identifiers = dict(zip((function.name for function in functions), names, strict=True))
@@ -145,7 +145,7 @@ def _parameter(index: int, parameter: Parameter) -> str:
 
 
 def _facts(slot: Slot) -> tuple[str, str, str, int]:
-    """Give kind, element type, device and alignment of what fits a slot."""
+    """Return kind, element type, device and alignment of what fits a slot."""
     match slot:
         case TensorSlot():
             return "tensor", slot.dtype, slot.device or "", slot.alignment or 1

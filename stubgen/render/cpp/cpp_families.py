@@ -42,7 +42,7 @@ class Choice:
         return self.type != "double"
 
     def expression(self, value: ChoiceValue) -> str:
-        """Give a value as C++ writes it."""
+        """Return a value as C++ writes it."""
         if self.is_enum:
             return f"{self.type}::{self.enumerators[self.slot.index(value)]}"
         return _passed(value)
@@ -54,7 +54,7 @@ class Choice:
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """Give a name that nothing else in the library's namespace has, and take it."""
+    """Return a name that nothing else in the library's namespace has, and take it."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -62,7 +62,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 def choices(family: Family, taken: set[str]) -> list[Choice]:
-    """Give the selectors of a family; types that the header defines get names that are not taken."""
+    """Return the selectors of a family; types that the header defines get names that are not taken."""
     return [
         _choice(family, parameter, parameter.slot, taken)
         for parameter in family.choices
@@ -90,7 +90,7 @@ def _enumerators(values: Sequence[ChoiceValue]) -> tuple[str, ...]:
 def template_cases(
     family: Family, variants: Sequence[Kernel], found: Sequence[Choice], names: Sequence[str], package: str
 ) -> list[tuple[str, str]]:
-    """Give for each choice that has variants the condition on the template's arguments, and its symbol."""
+    """Return for each choice that has variants the condition on the template's arguments, and its symbol."""
     cases: list[tuple[str, str]] = []
     for selection in selections(family, variants):
         tests = [
@@ -102,7 +102,7 @@ def template_cases(
 
 
 def _word(value: ChoiceValue) -> str:
-    """Give the identifier that stands for a value in an enum."""
+    """Return the identifier that stands for a value in an enum."""
     if value is None:
         return "none"
     text = str(value).lower() if isinstance(value, str) else repr(value).lower().replace("-", "minus_")

@@ -71,7 +71,7 @@ class _Family(_Function):
 
 
 def cpp_headers(library: Library) -> dict[str, str]:
-    """Give every C++ header, by path relative to the output folder."""
+    """Return every C++ header, by path relative to the output folder."""
     root = f"{library.package}/include"
     structs = library_structs(library)
     headers = {f"{library.package}/{m.name.replace('.', '/')}.hpp": m for m in library.modules}
@@ -116,7 +116,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs, taken: set
 
 
 def _includes(code: list[str]) -> list[list[str]]:
-    """Give what a header has to include for the code in it: the standard library first, then tvm-ffi."""
+    """Return what a header has to include for the code in it: the standard library first, then tvm-ffi."""
     text = "\n".join(code)
     headers = sorted({header for use, header in cpp_types.HEADERS.items() if use in text})
     groups = [[h for h in headers if "/" not in h], [h for h in headers if "/" in h]]
@@ -321,5 +321,5 @@ def _rebuilt(slot: TupleSlot, at: Mapping[int, str], structs: Mapping[TupleSlot,
 
 
 def _hides(slot: Slot) -> bool:
-    """Tell whether something in a tuple is hidden, or the whole of it."""
+    """Return whether something in a tuple is hidden, or the whole of it."""
     return cpp_types.is_hidden(slot) or (isinstance(slot, TupleSlot) and any(map(_hides, slot.items)))

@@ -58,7 +58,7 @@ class ModuleStructs:
 
 
 def library_structs(library: Library) -> dict[str, ModuleStructs]:
-    """Give the structs of each module, by its name.
+    """Return the structs of each module, by its name.
 
     All headers share one namespace. The first record of a name gets that name; one that is laid out
     differently, because it was compiled with another pattern of ``None`` or belongs to another module, has
@@ -134,7 +134,7 @@ def _struct(name: str, record: Record, uses: list[TupleSlot], names: dict[TupleS
 
 
 def _default(record: Record, index: int, uses: list[TupleSlot]) -> str | None:
-    """Give a member's default, if every place that takes the struct admits it."""
+    """Return a member's default, if every place that takes the struct admits it."""
     default = record.fields[index].default
     if default is None or not all(admits(slot.items[index], default.value) for slot in uses):
         return None

@@ -48,7 +48,7 @@ _DTYPE_CODES = {
 
 
 def decision_tree(variants: Sequence[Kernel], package: str) -> str:
-    """Give the body of the function that finds one of some variants for a call."""
+    """Return the body of the function that finds one of some variants for a call."""
     return _Writer(variants, package).text()
 
 
@@ -116,7 +116,7 @@ def _cases(feature: Feature, values: Iterable[Value]) -> Iterator[str]:
 
 
 def _labels(feature: Feature, value: Value) -> tuple[str, ...]:
-    """Give what a value reads as in C."""
+    """Return what a value reads as in C."""
     match feature.what:
         case "kind":
             return _TYPE_INDEXES[str(value)]
@@ -129,7 +129,7 @@ def _labels(feature: Feature, value: Value) -> tuple[str, ...]:
 
 
 def _read(feature: Feature) -> str:
-    """Give the expression that reads a feature; it has a value that is no other's where there is none."""
+    """Return the expression that reads a feature; it has a value that is no other's where there is none."""
     where = _argument(feature.path)
     match feature.what:
         case "kind" if len(feature.path) > 1:
@@ -222,7 +222,7 @@ def _argument(path: Path) -> str:
 
 
 def _dtype(name: str) -> str:
-    """Give the expression for an element type.
+    """Return the expression for an element type.
 
     >>> _dtype("bfloat16"), _dtype("float4_e2m1fnx2"), _dtype("bool")
     ('DTYPE(kDLBfloat, 16, 1)', 'DTYPE(kDLFloat4_e2m1fn, 4, 2)', 'DTYPE(kDLBool, 8, 1)')
@@ -236,14 +236,14 @@ def _dtype(name: str) -> str:
 
 
 def int64(value: int) -> str:
-    """Give an integer as C writes it."""
+    """Return an integer as C writes it."""
     if value == -(2**63):
         return "INT64_MIN"
     return str(value) if -(2**31) < value < 2**31 else f"INT64_C({value})"
 
 
 def double(value: float) -> str:
-    """Give a number as C writes it."""
+    """Return a number as C writes it."""
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):

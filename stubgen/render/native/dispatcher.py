@@ -18,7 +18,7 @@ from stubgen.render.templates import fill
 
 
 def dispatcher(library: Library) -> str:
-    """Give the C of all dispatchers of a library; empty if it needs none."""
+    """Return the C of all dispatchers of a library; empty if it needs none."""
     package = library.package
     with_code = [kernel for kernel in library.kernels if kernel.has_device_code]
     if not with_code and not library.families:
@@ -43,7 +43,7 @@ def dispatcher(library: Library) -> str:
 
 
 def exports(library: Library) -> tuple[str, ...]:
-    """Give every symbol that the library shows: for each function the names that it can be called by.
+    """Return every symbol that the library shows: for each function the names that it can be called by.
 
     Functions have one for tvm-ffi's look-up and one that no other package has; so have families. Builds for
     one architecture and families with their selectors chosen have only the latter kind.
@@ -219,7 +219,7 @@ def _is_value(value: ChoiceValue) -> str:
 
 
 def _combination(choices: Sequence[str], slots: Sequence[ChoiceSlot]) -> str:
-    """Give the expression for the number of a combination of choices, the last varying fastest."""
+    """Return the expression for the number of a combination of choices, the last varying fastest."""
     found = "0"
     for choice, slot in zip(choices, slots, strict=True):
         found = choice if found == "0" else f"({found}) * {len(slot.values)} + {choice}"
@@ -234,6 +234,6 @@ def _case_number(values: Sequence[ChoiceValue], slots: Sequence[ChoiceSlot]) -> 
 
 
 def _conditions(family: Family) -> str:
-    """Give what a refused call is told beside the signature."""
+    """Return what a refused call is told beside the signature."""
     told = documentation.conditions(family.parameters)
     return f", where {told}" if told else ""

@@ -29,7 +29,7 @@ class Build:
 
 
 def exports(library: Library) -> tuple[str, ...]:
-    """Give every symbol that the shared library shows."""
+    """Return every symbol that the shared library shows."""
     return (
         *dispatcher.exports(library),
         register_symbol(library.package),
@@ -41,7 +41,7 @@ def exports(library: Library) -> tuple[str, ...]:
 
 
 def entry_symbols(library: Library) -> tuple[str, ...]:
-    """Give those of the exported symbols that no other package has: the headers call functions by them.
+    """Return those of the exported symbols that no other package has: the headers call functions by them.
 
     The others are for tvm-ffi, which looks into one library at a time.
     """
@@ -97,7 +97,7 @@ def framework_symbols(library: Library) -> dict[Framework, str]:
 
 
 def for_frameworks(library: Library) -> str:
-    """Give the C of the functions that the modules of frameworks need; empty if there are none."""
+    """Return the C of the functions that the modules of frameworks need; empty if there are none."""
     symbols = framework_symbols(library)
     if not symbols:
         return ""
@@ -105,7 +105,7 @@ def for_frameworks(library: Library) -> str:
 
 
 def registration(library: Library) -> str:
-    """Give the C that registers every function with tvm-ffi."""
+    """Return the C that registers every function with tvm-ffi."""
     package = library.package
     functions = [_Function(kernel.name, kernel.linker_symbol(package)) for kernel in library.kernels]
     functions += [_Function(family.name, family.linker_symbol(package)) for family in library.families]
@@ -115,7 +115,7 @@ def registration(library: Library) -> str:
 
 
 def loader(library: Library) -> str:
-    """Give the C that a program is linked with to load the library when it runs."""
+    """Return the C that a program is linked with to load the library when it runs."""
     builds = {
         tvm_ffi_symbol(kernel.build_name(library.package, arch))
         for kernel in library.kernels

@@ -69,7 +69,7 @@ def _model(library: Library) -> str:
 
 
 def exports(library: Library) -> tuple[str, ...]:
-    """Give the symbols of the functions that answer for others."""
+    """Return the symbols of the functions that answer for others."""
     names = [*(kernel.name for kernel in library.kernels), *(family.name for family in library.families)]
     return tuple(f"__tvm_ffi__{kind}_{name}" for name in names for kind in ("metadata", "doc"))
 
@@ -102,7 +102,7 @@ def _metadata(function: Kernel | Family, module: Module, library: Library) -> st
 
 
 def _schema(slot: Slot) -> dict[str, object]:
-    """Give a slot in the words of tvm-ffi's type schemas."""
+    """Return a slot in the words of tvm-ffi's type schemas."""
     match slot:
         case TensorSlot():
             return {"type": "DLTensor*"}

@@ -14,7 +14,7 @@ _PKG_CONFIG = (
 
 
 def build_system_files(library: Library) -> dict[str, str]:
-    """Give the files, by path relative to the output folder."""
+    """Return the files, by path relative to the output folder."""
     package = library.package
     cmake, pkg_config = f"{package}/lib/cmake/{package}", f"{package}/lib/pkgconfig"
     return {

@@ -12,7 +12,7 @@ _OLDEST_GLIBC = "2.17"
 
 
 def project_files(library: Library, host: HostCode) -> dict[str, str]:
-    """Give the project files, by path relative to the output folder.
+    """Return the project files, by path relative to the output folder.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def left_out_of_wheels(library: Library) -> tuple[str, ...]:
 
 
 def wheel_tag(host: HostCode) -> str:
-    """Give the tag of wheels, such as ``py3-none-manylinux_2_17_x86_64``.
+    """Return the tag of wheels, such as ``py3-none-manylinux_2_17_x86_64``.
 
     It says which glibc is needed. ``libtvm_ffi.so`` comes with a wheel that says the same of itself.
     """

@@ -14,7 +14,7 @@ _OF_FRAMEWORKS: dict[Framework, tuple[str, ...]] = {
 
 
 def requirements(library: Library) -> tuple[str, ...]:
-    """Give all that pip has to install.
+    """Return all that pip has to install.
 
     Which tvm-ffi the library was built with does not matter: what it calls of it has been there since the
     oldest that is supported, and its ABI only grows within a minor version.
@@ -24,10 +24,10 @@ def requirements(library: Library) -> tuple[str, ...]:
 
 
 def extras(library: Library) -> dict[Framework, tuple[str, ...]]:
-    """Give what the modules of frameworks need, by framework."""
+    """Return what the modules of frameworks need, by framework."""
     return {name: _OF_FRAMEWORKS[name] for name in library.frameworks}
 
 
 def tvm_ffi_releases() -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give the oldest release of tvm-ffi that a package works with, and the first that it does not."""
+    """Return the oldest release of tvm-ffi that a package works with, and the first that it does not."""
     return Version(TVM_FFI.oldest).release, Version(TVM_FFI.below).release

@@ -24,7 +24,7 @@ _Row: TypeAlias = "list[dict[str, Slot]]"
 
 
 def overloads(family: Family, variants: Sequence[Kernel]) -> list[tuple[Parameter, ...]]:
-    """Give the parameters of each signature; the family's own if one is enough."""
+    """Return the parameters of each signature; the family's own if one is enough."""
     found = _distinct([_slots(family, kernel) for kernel in variants])
     columns = [{_shown(slot): slot for slot in column} for column in zip(*found, strict=True)]
     if len(found) == math.prod(map(len, columns)):
@@ -50,7 +50,7 @@ def _shown(slot: Slot) -> str:
 
 
 def _slots(family: Family, kernel: Kernel) -> tuple[Slot, ...]:
-    """Give what a variant takes in the place of each parameter of the family."""
+    """Return what a variant takes in the place of each parameter of the family."""
     own = iter(kernel.parameters)
     variant = variant_of(kernel)
     return tuple(
@@ -104,7 +104,7 @@ def _either(slots: Sequence[Slot]) -> Slot:
 
 
 def _parameters(family: Family, slots: Sequence[Slot]) -> tuple[Parameter, ...]:
-    """Give the family's parameters narrowed to some slots, with the defaults that those admit."""
+    """Return the family's parameters narrowed to some slots, with the defaults that those admit."""
     narrowed: list[Parameter] = []
     for parameter, slot in zip(family.parameters, slots, strict=True):
         default = parameter.default

@@ -22,7 +22,7 @@ _INDENT = " " * 4
 
 
 def python_package(library: Library) -> dict[str, str]:
-    """Give every Python file of the package, by path relative to the output folder."""
+    """Return every Python file of the package, by path relative to the output folder."""
     root = library.package
     oldest, too_new = tvm_ffi_releases()
     files = {
@@ -67,7 +67,7 @@ class _Entry:
 
 
 def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, str]:
-    """Give ``__init__`` files: of the package itself, and of every folder that modules lie in."""
+    """Return ``__init__`` files: of the package itself, and of every folder that modules lie in."""
     template = "python/kwargs_init" if kwargs else "python/init"
     entries = [_Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules]
     context = {
@@ -90,7 +90,7 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
 
 
 def _contents(package: str, entries: list[_Entry]) -> list[str]:
-    """Give the package's docstring, with a line for each module; the summaries are the users' own words."""
+    """Return the package's docstring, with a line for each module; the summaries are the users' own words."""
     shown = [entry for entry in entries if "." not in entry.name]
     width = max((len(entry.name) for entry in shown), default=0)
     return [
@@ -229,7 +229,7 @@ def _family(module: Module, family: Family) -> _Family:
 
 
 def _variant_types(family: Family, class_name: str, groups: list[list[Kernel]]) -> dict[str, _VariantType]:
-    """Give the type of each variant, by name; they are numbered if there are several."""
+    """Return the type of each variant, by name; they are numbered if there are several."""
     found: dict[str, _VariantType] = {}
     for number, group in enumerate(groups, 1):
         parameters = group[0].parameters
@@ -247,7 +247,7 @@ def _variant_types(family: Family, class_name: str, groups: list[list[Kernel]]) 
 
 
 def _method(parameters: Sequence[Parameter]) -> str:
-    """Give the head of a ``__call__`` that takes these; one of them may be called ``self``."""
+    """Return the head of a ``__call__`` that takes these; one of them may be called ``self``."""
     own = "self"
     while any(parameter.name == own for parameter in parameters):
         own = f"_{own}"

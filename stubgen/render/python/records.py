@@ -50,12 +50,12 @@ def _is_keyword_only(record: Record) -> bool:
 
 
 def has_mixed_fields(record: Record) -> bool:
-    """Tell whether a class takes some of its fields by keyword only, and others not."""
+    """Return whether a class takes some of its fields by keyword only, and others not."""
     return any(field.kw_only for field in record.fields) and not _is_keyword_only(record)
 
 
 def _places(record: str, module: Module) -> list[list[TupleSlot]]:
-    """Give every place where a record is passed; what the variants of a family take there is one place."""
+    """Return every place where a record is passed; what the variants of a family take there is one place."""
     places: dict[tuple[object, ...], list[TupleSlot]] = {}
     for kernel in module.kernels:
         public = kernel.variant.family if kernel.variant else kernel.name
@@ -101,7 +101,7 @@ def _fields(record: Record, places: list[list[TupleSlot]], types: Sequence[Type]
 
 
 def _field_default(default: Default | None, columns: list[list[Slot]]) -> Default | None:
-    """Give a field's default; where only one value ever fits, that is it, so that nobody has to repeat it."""
+    """Return a field's default; where only one value ever fits, that is it, so nobody has to repeat it."""
     slots = [slot for column in columns for slot in column]
     only = {repr(value): value for value in map(_only_value, slots)}  # unlike a set, tells True from 1
     if len(only) == 1 and None not in only.values():
@@ -112,7 +112,7 @@ def _field_default(default: Default | None, columns: list[list[Slot]]) -> Defaul
 
 
 def _only_value(slot: Slot) -> Default | None:
-    """Give the value of a slot that takes no other."""
+    """Return the value of a slot that takes no other."""
     match slot:
         case NoneSlot():
             return Default(None)

@@ -202,7 +202,7 @@ class _Sizes:
     known: dict[str, int] = field(default_factory=dict)
 
     def fits(self, size: Size, value: int, *, free: bool = False) -> bool:
-        """Tell whether a number fits; ``free`` for a stride that nothing is reached by."""
+        """Return whether a number fits; ``free`` for a stride that nothing is reached by."""
         if isinstance(size, int):
             return free or value == size
         if size.name in self.known:
@@ -213,7 +213,7 @@ class _Sizes:
 
 
 def accepts(slots: tuple[Slot, ...], values: tuple[Any, ...]) -> bool:
-    """Tell whether a kernel accepts a call."""
+    """Return whether a kernel accepts a call."""
     sizes = _Sizes()
     return len(slots) == len(values) and all(_fits(s, v, sizes) for s, v in zip(slots, values, strict=True))
 
@@ -292,7 +292,7 @@ def _tensor_fits(slot: Tensor, value: View, sizes: _Sizes) -> bool:
 
 
 def _strides(slot: Tensor) -> list[Size | None]:
-    """Give what is demanded of each stride; ``None`` for nothing.
+    """Return what is demanded of each stride; ``None`` for nothing.
 
     Outside of an extent that is known only at run time, all that is left of a compact layout is what divides
     the extents.
@@ -314,7 +314,7 @@ def _strides(slot: Tensor) -> list[Size | None]:
 
 
 def view(value: np.ndarray | torch.Tensor) -> View:
-    """Give what a compiled function sees of a tensor."""
+    """Return what a compiled function sees of a tensor."""
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         return View(dtype, tuple(value.shape), value.stride(), value.data_ptr())

@@ -8,7 +8,7 @@ __all__ = ["scaled"]
 
 
 def scaled(x: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
-    """Give ``factor * x``."""
+    """Return ``factor * x``."""
     out = np.empty_like(x)
     scaling.scale(x, factor, out)
     return out

@@ -76,7 +76,7 @@ def check() -> str | None:
 
 
 def known_archs() -> tuple[str, ...]:
-    """Give the names of all architectures that the DSL compiles for."""
+    """Return the names of all architectures that the DSL compiles for."""
     return tuple(Arch.__members__)
 
 
@@ -86,7 +86,7 @@ def set_arch(arch: str) -> None:
 
 
 def detect_arch() -> str | None:
-    """Give the architecture of the machine's GPU, or ``None`` if it has none."""
+    """Return the architecture of the machine's GPU, or ``None`` if it has none."""
     major, minor = dsl_cuda.get_compute_capability_major_minor()
     if major is None or minor is None:
         return None
@@ -94,23 +94,23 @@ def detect_arch() -> str | None:
 
 
 def is_jit(fn: Any) -> bool:
-    """Tell whether a function is decorated with ``@cute.jit``."""
+    """Return whether a function is decorated with ``@cute.jit``."""
     return _decorator_kind(fn) == "jit"
 
 
 def is_kernel(fn: Any) -> bool:
-    """Tell whether a function is decorated with ``@cute.kernel``, and so runs on the GPU."""
+    """Return whether a function is decorated with ``@cute.kernel``, and so runs on the GPU."""
     return _decorator_kind(fn) == "kernel"
 
 
 def is_own_wrapper(fn: Any) -> bool:
-    """Tell whether a function that wraps another is the DSL's own, as its decorators make them."""
+    """Return whether a function that wraps another is the DSL's own, as its decorators make them."""
     module = str(getattr(fn, "__globals__", {}).get("__name__"))
     return module.partition(".")[0] == "cutlass"
 
 
 def is_compile(value: Any) -> bool:
-    """Tell whether this is ``cute.compile``, with options in brackets or without."""
+    """Return whether this is ``cute.compile``, with options in brackets or without."""
     return isinstance(value, type(cute.compile))
 
 
@@ -129,32 +129,32 @@ def _decorator_kind(fn: Any) -> str | None:
 
 
 def is_constexpr(annotation: Any, name: str) -> bool:
-    """Tell whether a parameter with this annotation is a compile-time constant."""
+    """Return whether a parameter with this annotation is a compile-time constant."""
     return bool(is_arg_annotation_constexpr(annotation, name, 1, None))
 
 
 def is_numeric_type(value: Any) -> bool:
-    """Tell whether this is one of the DSL's number types, such as ``cutlass.Float32``."""
+    """Return whether this is one of the DSL's number types, such as ``cutlass.Float32``."""
     return isinstance(value, type) and issubclass(value, cute.typing.Numeric)
 
 
 def is_concrete_type(value: Any) -> bool:
-    """Tell whether this is a number type that has a width, unlike ``cutlass.Numeric``."""
+    """Return whether this is a number type that has a width, unlike ``cutlass.Numeric``."""
     return is_numeric_type(value) and value not in _ABSTRACT
 
 
 def is_scalar_type(value: Any) -> bool:
-    """Tell whether this is a number type that an argument can be passed as by value."""
+    """Return whether this is a number type that an argument can be passed as by value."""
     return isinstance(value, type) and value in converter.AcceptableNumericTypesForScalar
 
 
 def is_shape_type(annotation: Any) -> bool:
-    """Tell whether this is ``cute.Shape``, or another annotation for tuples of integers."""
+    """Return whether this is ``cute.Shape``, or another annotation for tuples of integers."""
     return bool(is_cute_algebra_type(annotation))
 
 
 def is_union(annotation: Any) -> bool:
-    """Tell whether an annotation offers several types."""
+    """Return whether an annotation offers several types."""
     return typing.get_origin(annotation) in (typing.Union, types.UnionType)
 
 
@@ -168,12 +168,12 @@ _PLAIN: dict[type, Any] = {
 
 
 def type_of_plain(python_type: Any) -> Any:
-    """Give the type that the DSL makes of a plain Python number; ``None`` for other types."""
+    """Return the type that the DSL makes of a plain Python number; ``None`` for other types."""
     return _PLAIN.get(python_type) if isinstance(python_type, type) else None
 
 
 def tvm_ffi_dtype(numeric: Any) -> str | None:
-    """Give tvm-ffi's name for a number type, or ``None`` if it has none."""
+    """Return tvm-ffi's name for a number type, or ``None`` if it has none."""
     name = converter.NumericToTVMFFIDtype.get(numeric)
     return None if name is None else str(name)
 
@@ -184,7 +184,7 @@ def numeric_type(name: str) -> Any:
 
 
 def is_kind_of(annotation: Any, python_type: Any) -> bool:
-    """Tell whether an annotation is a number type, of any width, of the kind that a Python type is."""
+    """Return whether an annotation is a number type, of any width, of the kind that a Python type is."""
     if python_type is bool or annotation is cute.typing.Boolean:
         return python_type is bool and annotation is cute.typing.Boolean
     kind = {int: cute.typing.Integer, float: cute.typing.Float}.get(python_type)
@@ -209,74 +209,74 @@ _own_converters = (converter._convert_single_arg, converter._tvm_ffi_args_spec_c
 
 
 def converts_arguments_itself() -> bool:
-    """Tell whether no library has replaced what turns arguments into the ABI, as some do to extend it."""
+    """Return whether no library has replaced what turns arguments into the ABI, as some do to extend it."""
     return _own_converters == (converter._convert_single_arg, converter._tvm_ffi_args_spec_converter)
 
 
 def is_argument(value: Any) -> bool:
-    """Tell whether this is, or contains, what a compiled function can be called with."""
+    """Return whether this is, or contains, what a compiled function can be called with."""
     if value is None or isinstance(value, _ARGUMENTS):
         return True
     return hasattr(value, "__dataclass_fields__") or hasattr(value, "_struct_type")
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether this is a number of the DSL's, such as ``Float32(9.0)``."""
+    """Return whether this is a number of the DSL's, such as ``Float32(9.0)``."""
     return isinstance(value, cute.typing.Numeric)
 
 
 def is_integer(value: Any) -> bool:
-    """Tell whether this is an integer of the DSL's, such as ``Int32(9)``."""
+    """Return whether this is an integer of the DSL's, such as ``Int32(9)``."""
     return isinstance(value, cute.typing.Integer)
 
 
 def is_symbol(value: Any) -> bool:
-    """Tell whether this is a size that is known only at run time."""
+    """Return whether this is a size that is known only at run time."""
     return isinstance(value, cute.SymInt)
 
 
 def type_of_symbol(symbol: Any) -> Any:
-    """Give the number type that a size is passed as by value."""
+    """Return the number type that a size is passed as by value."""
     return cute.typing.Int64 if symbol.width == 64 else cute.typing.Int32
 
 
 def is_tensor(value: Any) -> bool:
-    """Tell whether this is a tensor, a fake one included."""
+    """Return whether this is a tensor, a fake one included."""
     return isinstance(value, cute.Tensor)
 
 
 def is_pointer(value: Any) -> bool:
-    """Tell whether this is a pointer."""
+    """Return whether this is a pointer."""
     return isinstance(value, cute.Pointer)
 
 
 def is_tensor_type(annotation: Any) -> bool:
-    """Tell whether an annotation is for a tensor."""
+    """Return whether an annotation is for a tensor."""
     return annotation is cute.Tensor
 
 
 def is_pointer_type(annotation: Any) -> bool:
-    """Tell whether an annotation is for a pointer."""
+    """Return whether an annotation is for a pointer."""
     return annotation is cute.Pointer
 
 
 def is_gpu_tensor(value: Any) -> bool:
-    """Tell whether this is a tensor that does not lie in the host's memory."""
+    """Return whether this is a tensor that does not lie in the host's memory."""
     return is_tensor(value) and value.memspace != AddressSpace.generic
 
 
 def is_stream_type(annotation: Any) -> bool:
-    """Tell whether an annotation is for a stream."""
+    """Return whether an annotation is for a stream."""
     return annotation is CUstream or (is_union(annotation) and CUstream in typing.get_args(annotation))
 
 
 def is_stream(value: Any) -> bool:
-    """Tell whether this stands for a stream."""
+    """Return whether this stands for a stream."""
     return isinstance(value, _FakeStream)
 
 
 def is_env_stream(value: Any) -> bool:
-    """Tell whether this stands for the stream that tvm-ffi's environment holds."""
+    """Return whether this stands for the stream that tvm-ffi's environment holds."""
     return is_stream(value) and bool(value.use_tvm_ffi_env_stream)
 
 
@@ -413,12 +413,12 @@ def keep_devices_of_packed_tensors() -> None:
 
 
 def is_own_error(error: BaseException) -> bool:
-    """Tell whether the DSL raised this with a message of its own."""
+    """Return whether the DSL raised this with a message of its own."""
     return isinstance(error, DSLBaseError)
 
 
 def launched_without_stream(error: BaseException) -> bool:
-    """Tell whether an error was raised while a kernel was launched on the stream ``None``."""
+    """Return whether an error was raised while a kernel was launched on the stream ``None``."""
     configs = (frame.f_locals.get("config") for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(getattr(config, "async_deps", ...) is None for config in configs)
 
