@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stubgen.abi import signatures
 from stubgen.build import classes
-from stubgen.build.compilation import Built
+from stubgen.build.compilation import KernelBuild
 from stubgen.compiler.jobs import Compiled
 from stubgen.families.families import judged_families
 from stubgen.model.library import Family, Kernel, Library, Module, Record
@@ -16,7 +16,7 @@ from stubgen.sources.modules import KernelModule
 
 
 def bound_modules(
-    modules: Sequence[KernelModule], built: Mapping[str, Sequence[Built]]
+    modules: Sequence[KernelModule], built: Mapping[str, Sequence[KernelBuild]]
 ) -> tuple[Module, ...]:
     """Return the modules of the library.
 
@@ -38,7 +38,7 @@ def bound_modules(
 
 
 def bind_modules(
-    modules: Sequence[KernelModule], built: Mapping[str, Sequence[Built]]
+    modules: Sequence[KernelModule], built: Mapping[str, Sequence[KernelBuild]]
 ) -> tuple[tuple[Module, ...], tuple[Problem, ...]]:
     """Return the modules of the library, as far as they can be, and what is wrong with them.
 
@@ -64,7 +64,7 @@ def bind_modules(
     return tuple(found), tuple(problems)
 
 
-def _kernel(module: str, compiled: Compiled, built: Built) -> Kernel:
+def _kernel(module: str, compiled: Compiled, built: KernelBuild) -> Kernel:
     bound = signatures.bind(compiled.author, compiled.arguments)
     return Kernel(
         name=compiled.name,

@@ -13,7 +13,7 @@ from stubgen.abi.signatures import AuthorParameter
 from stubgen.build.progress import Progress
 from stubgen.build.reuse import Reuse
 from stubgen.build.shards import Division
-from stubgen.compiler.executors import Executor, Lazy
+from stubgen.compiler.executors import Executor, LazyWorkers
 from stubgen.compiler.jobs import (
     Compiled,
     CompileJob,
@@ -38,7 +38,7 @@ from stubgen.store.cache import Cache
 
 
 @dataclass(frozen=True)
-class Built:
+class KernelBuild:
     """A kernel that was compiled."""
 
     compiled: Compiled
@@ -73,7 +73,7 @@ def compile_modules(
     store: Cache,
     division: Division | None = None,
     unread: Sequence[Problem] = (),
-) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
+) -> tuple[dict[str, list[KernelBuild]], tuple[Problem, ...]]:
     """Compile what the modules declare; by module name, in the order of the declarations. Warnings too.
 
     What is wrong in some declarations does not keep the others from being compiled: one run reports all.
@@ -106,7 +106,7 @@ def compile_modules(
     """
     run = _Run(inputs, package, scratch, progress, division)
     for target in targets:
-        with Lazy(executor, target) as workers:
+        with LazyWorkers(executor, target) as workers:
             run.compile(target, workers, store)
         if not run.can_compile:
             break
@@ -149,7 +149,7 @@ class _Run:
         """Whether nothing is wrong with the run as a whole, as an unknown architecture would be."""
         return all(item.place is not None for item in self.problems)
 
-    def compile(self, target: Settings, workers: Lazy, store: Cache) -> None:
+    def compile(self, target: Settings, workers: LazyWorkers, store: Cache) -> None:
         """Compile everything for one architecture, but for what was compiled before."""
         arch = target.arch
         reuse = Reuse(store, self._inputs, target)
@@ -172,7 +172,9 @@ class _Run:
             if self._division is not None:
                 self._division.note(job.declared.name, outcome.seconds or reuse.seconds(job) or 0.0)
 
-    def _outcomes(self, jobs: Sequence[CompileJob], workers: Lazy, reuse: Reuse) -> list[tuple[Outcome, IR]]:
+    def _outcomes(
+        self, jobs: Sequence[CompileJob], workers: LazyWorkers, reuse: Reuse
+    ) -> list[tuple[Outcome, IR]]:
         """Return what each job made, now or an earlier time."""
         outcomes: dict[str, tuple[Outcome, IR]] = {}
         reuse.expect(jobs)
@@ -192,7 +194,7 @@ class _Run:
         return [outcomes[job.ir_path] for job in jobs]
 
     def _compiled(
-        self, jobs: Sequence[CompileJob], reused: int, workers: Lazy, reuse: Reuse
+        self, jobs: Sequence[CompileJob], reused: int, workers: LazyWorkers, reuse: Reuse
     ) -> dict[str, tuple[Outcome, IR]]:
         """Compile what nothing is kept of; those that took longest the last time, or are new, first."""
         seconds = {job.declared.name: reuse.seconds(job) for job in jobs}
@@ -273,10 +275,12 @@ class _Run:
         first, *others = self._too_new.values()
         return [item for item in first if all(item in other for other in others)]
 
-    def built(self) -> dict[str, list[Built]]:
+    def built(self) -> dict[str, list[KernelBuild]]:
         """Return what was compiled, by module."""
         return {
-            module: [Built(self._first[n], self._ir[n], self._effects[n]) for n in found if n in self._first]
+            module: [
+                KernelBuild(self._first[n], self._ir[n], self._effects[n]) for n in found if n in self._first
+            ]
             for module, found in self._order.items()
         }
 
@@ -348,7 +352,9 @@ def _parameters(compiled: Compiled) -> list[tuple[object, ...]]:
     return [(p.name, p.kind, p.default) for p in compiled.author if p.frozen is None]
 
 
-def _expanded(jobs: Sequence[ModuleJob], workers: Lazy, reuse: Reuse, inputs: BuildInputs) -> list[Expansion]:
+def _expanded(
+    jobs: Sequence[ModuleJob], workers: LazyWorkers, reuse: Reuse, inputs: BuildInputs
+) -> list[Expansion]:
     """Return what each module declares, known from an earlier time or found out now."""
     reuse.expect_modules(jobs)
     known = {job: expansion for job in jobs if (expansion := reuse.expansion(job)) is not None}
@@ -404,7 +410,7 @@ def _name_problems(declared: Iterable[Declared]) -> list[Problem]:
     for item in declared:
         public = item.variant.family if item.variant else item.name
         for name in dict.fromkeys((public, item.name)):
-            reason = names.why_no_kernel(name)
+            reason = names.kernel_name_error(name)
             other = first.setdefault(name, item)
             if reason:
                 found = problem("CS212", place=item.place, kernel=name, reason=reason)

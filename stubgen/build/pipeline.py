@@ -20,8 +20,8 @@ import msgspec
 
 from stubgen.abi import identity
 from stubgen.build import binding, compilation, linking, reuse, shards, versions
-from stubgen.build.progress import Progress, Silent
-from stubgen.build.shards import Division, Merged, Over, Recording, Shard
+from stubgen.build.progress import NullProgress, Progress
+from stubgen.build.shards import Division, LayeredStore, RecordingStore, Shard, ShardStore
 from stubgen.compiler import executors
 from stubgen.compiler.executors import Executor
 from stubgen.compiler.jobs import Settings
@@ -75,7 +75,7 @@ class ShardResult:
 
 
 def generate(
-    project: Path, settings: Config, *, jobs: int, progress: Progress, merged: Merged | None = None
+    project: Path, settings: Config, *, jobs: int, progress: Progress, merged: ShardStore | None = None
 ) -> Result:
     """Compile everything that a project declares and replace the generated package.
 
@@ -133,7 +133,7 @@ def generate_shard(
     output = project / settings.output
     package.require_writable(output)
     division = Division(shard, times or {})
-    store = Recording(open_cache(settings.cache, project))
+    store = RecordingStore(open_cache(settings.cache, project))
     compiler = toolchain(settings.toolchain)
     compiler.store = store
     installed = versions.installed(compiler)
@@ -168,14 +168,14 @@ def shared_settings(project: Path, settings: Config) -> dict[str, Any]:
     return {**shaping, "kernels": [str(inside.get(path, path)) for path in settings.kernels]}
 
 
-def _remember(project: Path, settings: Config, made: _Made) -> None:
+def _remember(project: Path, settings: Config, made: _Package) -> None:
     """Let the next run know that there is nothing to do, if nothing changes."""
     summary = Summary(settings.package, len(made.library.kernels), reuse.lasting(made.warnings))
     state.remember(project, settings, made.inputs, made.files, summary)
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Package:
     """A library, and every file of its package by path relative to the output folder."""
 
     library: Library
@@ -213,12 +213,12 @@ def _executor(
 
 
 def _build(
-    project: Path, settings: Config, jobs: int, progress: Progress, merged: Merged | None = None
-) -> _Made:
+    project: Path, settings: Config, jobs: int, progress: Progress, merged: ShardStore | None = None
+) -> _Package:
     """Make everything, and write nothing."""
     store = open_cache(settings.cache, project)
     compiler = toolchain(settings.toolchain)
-    compiler.store = Over(merged, store) if merged else store
+    compiler.store = LayeredStore(merged, store) if merged else store
     installed = versions.installed(compiler)  # asks the toolchain, so that a broken one is found first
     inputs, unread = _inputs(project, settings)
     targets = _targets(project, settings)
@@ -229,7 +229,7 @@ def _build(
             targets,
             settings.package,
             scratch,
-            shards.Nobody(merged) if merged else executor,
+            shards.MissingCompiler(merged) if merged else executor,
             progress,
             merged or store,
             unread=unread,
@@ -278,7 +278,7 @@ def _build(
         library, files, gpu_code=gpu_code, sources=sources, host=host
     )
     remarks = (*store.warnings(), *executor.warnings())
-    return _Made(library, host, files, inputs, (*warnings, *versions.untested(installed)), remarks)
+    return _Package(library, host, files, inputs, (*warnings, *versions.untested(installed)), remarks)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -374,10 +374,10 @@ def default_jobs() -> int:
 
 
 __all__ = [
+    "NullProgress",
     "Progress",
     "Result",
     "ShardResult",
-    "Silent",
     "check",
     "default_jobs",
     "generate",

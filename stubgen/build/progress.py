@@ -26,7 +26,7 @@ class Progress(Protocol):
         """Say what keeps everybody waiting."""
 
 
-class Silent:
+class NullProgress:
     """Nobody watches."""
 
     def phase(self, title: str, total: int) -> None:

@@ -158,7 +158,7 @@ class Record(msgspec.Struct, frozen=True):
     """What those of this shard took."""
 
 
-class Recording:
+class RecordingStore:
     """A store that remembers what was taken from it and put into it.
 
     Parameters
@@ -236,7 +236,7 @@ def file_name(package: str, shard: Shard) -> str:
     return f"{package}-shard-{shard.number}-of-{shard.count}.zip"
 
 
-class Merged:
+class ShardStore:
     """The files of shards, as a store that only gives.
 
     Parameters
@@ -312,10 +312,10 @@ class Merged:
         return ()
 
 
-class Over:
+class LayeredStore:
     """The files of shards over a store, which gives what they lack and gets what is new."""
 
-    def __init__(self, merged: Merged, store: Cache) -> None:
+    def __init__(self, merged: ShardStore, store: Cache) -> None:
         self._merged, self._store = merged, store
         self.put, self.expect = store.put, store.expect
         self.tidy, self.warnings = store.tidy, store.warnings
@@ -393,16 +393,16 @@ def _difference(first: Record, other: Record) -> str:
     return f"{changed} is {other.settings.get(changed)!r} and {first.settings.get(changed)!r}"
 
 
-class Nobody:
+class MissingCompiler:
     """In the place of what compiles: says which kernels the shards lack."""
 
     count = 1
 
-    def __init__(self, merged: Merged) -> None:
+    def __init__(self, merged: ShardStore) -> None:
         self._merged = merged
 
     @contextlib.contextmanager
-    def workers(self, settings: Settings) -> Generator[Nobody, None, None]:
+    def workers(self, settings: Settings) -> Generator[MissingCompiler, None, None]:
         """Return itself."""
         del settings
         yield self

@@ -209,11 +209,11 @@ def merge(
     settings = Settings(None, project, output)
     with reporting_errors(as_json):
         from stubgen.build import pipeline
-        from stubgen.build.shards import Merged, write_times
+        from stubgen.build.shards import ShardStore, write_times
         from stubgen.cli.progress_view import shown
 
         start = time.monotonic()
-        merged = Merged(shards)
+        merged = ShardStore(shards)
         root, loaded = settings.load(merged.record.settings)
         merged.require_same_project(pipeline.shared_settings(root, config.load(root)))
         with shown(err) as progress:

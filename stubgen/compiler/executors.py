@@ -74,7 +74,7 @@ class Local:
         return ()
 
 
-class Lazy:
+class LazyWorkers:
     """Workers that are started when there is something for them to do."""
 
     def __init__(self, executor: Executor, settings: Settings) -> None:
@@ -87,7 +87,7 @@ class Lazy:
         """How many kernels are compiled at a time."""
         return self._executor.count
 
-    def __enter__(self) -> Lazy:
+    def __enter__(self) -> LazyWorkers:
         return self
 
     def __exit__(self, *error: Any) -> None:

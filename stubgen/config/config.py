@@ -132,7 +132,7 @@ def load(project: Path, **overrides: Any) -> Config:
     # The file on its own first: what it says must hold even where it is overridden.
     raise_if_any(_problem(reason) for reason in _wrong(table, Config, "tool.cute-stubgen"))
     config = msgspec.convert({**table, **given}, Config)
-    reason = names.why_no_package(config.package)
+    reason = names.package_name_error(config.package)
     if reason:
         raise StubgenError(problem("CS104", package=config.package, reason=reason))
     raise_if_any(_problem(reason) for reason in _contradictions(config))

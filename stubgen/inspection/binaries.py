@@ -136,4 +136,4 @@ def _package(file: Path) -> str:
     stem = file.name.partition(".")[0].removeprefix("lib")
     name = re.sub(r"[\W_]+", "_", stem.lower(), flags=re.ASCII).strip("_")
     spelled = (name, f"lib{name}", f"lib{name}_kernels")
-    return next(word for word in spelled if names.why_no_package(word) is None)
+    return next(word for word in spelled if names.package_name_error(word) is None)

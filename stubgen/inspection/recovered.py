@@ -28,7 +28,7 @@ from stubgen.model.library import (
     Versions,
     tvm_ffi_symbol,
 )
-from stubgen.model.names import why_no_kernel
+from stubgen.model.names import kernel_name_error
 from stubgen.model.supported import TVM_FFI
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class _Maker:
                 variants |= made[1]
         kernels: list[Kernel] = []
         for function in findings.functions:
-            reason = why_no_kernel(function.name)
+            reason = kernel_name_error(function.name)
             kernel = self._kernel(function, variants.get(function.name))
             if reason or kernel is None:
                 unknown.append(Unknown(function.name, reason or f"it states {function.stated.text}"))
@@ -129,7 +129,7 @@ class _Maker:
         """Put a family together again; ``None`` unless it states of itself what the library does."""
         kernels = [kernel for v in found.variants if (kernel := self._kernel(v, None))]
         own = [[p.name for p in kernel.parameters] for kernel in kernels]
-        if why_no_kernel(found.name) or len(kernels) != len(found.variants) or own != own[:1] * len(own):
+        if kernel_name_error(found.name) or len(kernels) != len(found.variants) or own != own[:1] * len(own):
             return None
         choices = [p for p in found.stated.parameters if p.name not in own[0]]
         if len(choices) + len(own[0]) != len(found.stated.parameters) or not all(map(_is_choice, choices)):

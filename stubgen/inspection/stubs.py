@@ -51,7 +51,7 @@ def write_stubs(file: Path, output: Path, package: str | None = None) -> Stubs:
     StubgenError
         CS104, CS407, CS507: there is no package to be made; CS501 to CS503: it cannot be written.
     """
-    reason = names.why_no_package(package) if package else None
+    reason = names.package_name_error(package) if package else None
     if package and reason:
         raise StubgenError(problem("CS104", package=package, reason=reason))
     packages.require_writable(output)

@@ -57,7 +57,7 @@ class GenerateHook(BuildHookInterface[Any]):
         try:
             settings = config.load(root)
             result = pipeline.generate(
-                root, settings, jobs=pipeline.default_jobs(), progress=pipeline.Silent()
+                root, settings, jobs=pipeline.default_jobs(), progress=pipeline.NullProgress()
             )
         except StubgenError as error:
             self.app.abort("\n".join(f"error: {found}" for found in error.problems))

@@ -97,7 +97,7 @@ def looks_like_macro(name: str) -> bool:
     return _MACRO.fullmatch(name) is not None
 
 
-def why_no_kernel(name: str) -> str | None:
+def kernel_name_error(name: str) -> str | None:
     """Say why a kernel cannot have this name, or ``None`` if it can.
 
     The name becomes a Python function, a C++ function and part of a symbol, unchanged.
@@ -161,7 +161,7 @@ def can_name_field(name: str) -> bool:
     return name not in _USED_BY_STUBS
 
 
-def why_no_package(name: str) -> str | None:
+def package_name_error(name: str) -> str | None:
     """Say why a package cannot have this name, or ``None`` if it can."""
     if not name.isidentifier() or not name.isascii():
         return "it is no identifier"

@@ -26,8 +26,8 @@ import tvm_ffi
 
 from stubgen.abi import signatures
 from stubgen.build import compilation
-from stubgen.build.compilation import Built
-from stubgen.build.pipeline import Silent
+from stubgen.build.compilation import KernelBuild
+from stubgen.build.pipeline import NullProgress
 from stubgen.compiler.executors import Local
 from stubgen.compiler.jobs import Settings
 from stubgen.declare.labels import ChoiceValue
@@ -246,7 +246,7 @@ def reference() -> Reference:
 
 
 @pytest.fixture(scope="session")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Built]:
+def pool(tmp_path_factory: pytest.TempPathFactory) -> list[KernelBuild]:
     """All kernels, compiled."""
     project = tmp_path_factory.mktemp("pool")
     for name in ("pool.py", "slots.py"):
@@ -254,13 +254,13 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Built]:
     inputs = BuildInputs(project, kernel_modules([project / "pool.py"], project))
     settings = Settings(str(project), None, None, str(project))
     built, _ = compilation.compile_modules(
-        inputs, [settings], PACKAGE, project, Local(2), Silent(), NoCache()
+        inputs, [settings], PACKAGE, project, Local(2), NullProgress(), NoCache()
     )
     return built["pool"]
 
 
 @pytest.fixture(scope="session")
-def kernels(pool: list[Built]) -> list[Kernel]:
+def kernels(pool: list[KernelBuild]) -> list[Kernel]:
     return [
         Kernel(
             name=built.compiled.name,
@@ -314,7 +314,7 @@ def modules(sets: list[Set], kernels: list[Kernel]) -> dict[str, Module | None]:
 
 @pytest.fixture(scope="session")
 def loaded(
-    pool: list[Built],
+    pool: list[KernelBuild],
     kernels: list[Kernel],
     modules: dict[str, Module | None],
     tmp_path_factory: pytest.TempPathFactory,

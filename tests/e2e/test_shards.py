@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.build.shards import Division, Merged, Record, Recording, Shard
+from stubgen.build.shards import Division, Record, RecordingStore, Shard, ShardStore
 from stubgen.problems.problem import StubgenError
 from stubgen.store.cache import NoCache
 from tests.tiny import Project, traced
@@ -192,7 +192,7 @@ def test_every_kernel_has_one_shard(count: int) -> None:
 
 
 def test_a_flipped_bit_is_seen_and_its_file_named(tmp_path: Path) -> None:
-    store = Recording(NoCache())
+    store = RecordingStore(NoCache())
     for number in range(20):
         store.put(f"{number:064x}", random.Random(number).randbytes(100))
     store.write(tmp_path / "whole.zip", Record(1, 3, {"package": "k"}))
@@ -210,10 +210,10 @@ def test_a_flipped_bit_is_seen_and_its_file_named(tmp_path: Path) -> None:
         data[place] ^= 1 << chance.randrange(8)
         damaged.write_bytes(data)
         with pytest.raises(StubgenError, match=r"^CS131: .*damaged\.zip holds no shard: it is .*damaged"):
-            Merged([damaged])
+            ShardStore([damaged])
     for size in (0, 1, 31, 32, 33, len(whole) // 2, len(whole) - 1):
         damaged.write_bytes(whole[:size])
         with pytest.raises(StubgenError, match=r"^CS131: .*damaged\.zip holds no shard: it is .*damaged"):
-            Merged([damaged])
+            ShardStore([damaged])
     damaged.write_bytes(whole)
-    assert Merged([damaged]).record.number == 1
+    assert ShardStore([damaged]).record.number == 1

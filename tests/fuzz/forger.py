@@ -194,7 +194,7 @@ class Forger:
             archive.writestr(cache.entry_name(key), cache.sealed(entry, chosen.choice((key, key[::-1]))))
         if chosen.random() < 0.6:
             file.write_bytes(damaged(file.read_bytes(), chosen))
-        merged = shards.Merged([file])
+        merged = shards.ShardStore([file])
         merged.absent()
         return self._reused(_Forged(merged.get(key), None, self.root))
 
@@ -247,7 +247,7 @@ class Forger:
             return "miss"
         compiled = found.outcome(job).compiled
         assert compiled is not None
-        built = compilation.Built(compiled, {"": found.ir}, self._declared.effects)
+        built = compilation.KernelBuild(compiled, {"": found.ir}, self._declared.effects)
         modules = binding.bound_modules(self._inputs.modules, {self._inputs.modules[0].name: [built]})
         texts = render(msgspec.structs.replace(self._library, modules=modules))
         output = self.inside / "rendered"

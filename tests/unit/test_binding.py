@@ -12,7 +12,7 @@ import pytest
 
 from stubgen.abi.signatures import Argument, AuthorParameter
 from stubgen.build import binding
-from stubgen.build.compilation import Built
+from stubgen.build.compilation import KernelBuild
 from stubgen.compiler.jobs import Compiled
 from stubgen.frameworks import eligibility
 from stubgen.model.effects import Effects
@@ -43,7 +43,7 @@ F32 = ScalarSlot("float32")
 X = tensor("float32", "n")
 
 
-def built(name: str, archs: Sequence[str] = (), *, line: int = 3, **details: Any) -> Built:
+def built(name: str, archs: Sequence[str] = (), *, line: int = 3, **details: Any) -> KernelBuild:
     found = Compiled(
         name,
         Place("kernels/k.py", line),
@@ -53,10 +53,10 @@ def built(name: str, archs: Sequence[str] = (), *, line: int = 3, **details: Any
         has_device_code=bool(archs),
     )
     paths = {arch: Path(f"{arch}.ll") for arch in archs or ("",)}
-    return Built(msgspec.structs.replace(found, **details), paths, Effects(("x",)))
+    return KernelBuild(msgspec.structs.replace(found, **details), paths, Effects(("x",)))
 
 
-def modules(**found: Sequence[Built]) -> tuple[Module, ...]:
+def modules(**found: Sequence[KernelBuild]) -> tuple[Module, ...]:
     known = [
         KernelModule(name, Path(f"/kernels/{name}.py"), f"kernels/{name}.py", f"Doc of {name}.")
         for name in found
@@ -133,7 +133,7 @@ def record(name: str, *fields: str) -> Record:
     return Record(name, "dataclass", tuple(map(Field, fields)))
 
 
-def taking(name: str, *records: Record, line: int = 3, **details: Any) -> Built:
+def taking(name: str, *records: Record, line: int = 3, **details: Any) -> KernelBuild:
     """Make a kernel that takes records, the second inside of the first, and so on."""
     slot: Slot = F32
     for own in reversed(records):
@@ -178,7 +178,7 @@ def test_plain_tuples_keep_what_is_in_them() -> None:
     assert module.kernels[1].parameters[0].slot == TupleSlot((TupleSlot((F32,), "TwoPair", ("b",)), X))
 
 
-def refused(*found: Built) -> list[str]:
+def refused(*found: KernelBuild) -> list[str]:
     with pytest.raises(StubgenError) as caught:
         modules(k=found)
     return [f"{p.code} {p.place}: {p.message}" for p in caught.value.problems]

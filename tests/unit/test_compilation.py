@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from stubgen.abi.signatures import Argument, AuthorParameter
-from stubgen.build.compilation import Built, compile_modules
+from stubgen.build.compilation import KernelBuild, compile_modules
 from stubgen.build.shards import Division, Shard
 from stubgen.compiler.jobs import (
     Compiled,
@@ -156,7 +156,7 @@ def run(
     store: Cache | None = None,
     division: Division | None = None,
     modules: Sequence[str] = ("k",),
-) -> tuple[dict[str, list[Built]], tuple[Problem, ...]]:
+) -> tuple[dict[str, list[KernelBuild]], tuple[Problem, ...]]:
     found = tuple(
         KernelModule(name, project / "kernels" / f"{name}.py", f"kernels/{name}.py") for name in modules
     )
@@ -168,7 +168,7 @@ def run(
     )
 
 
-def shown(built: dict[str, list[Built]]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+def shown(built: dict[str, list[KernelBuild]]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
     return {module: [(b.compiled.name, tuple(b.ir)) for b in found] for module, found in built.items()}
 
 

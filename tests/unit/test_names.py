@@ -40,14 +40,14 @@ from stubgen.model import names
     ],
 )
 def test_no_kernel_can_be_called(name: str, reason: str) -> None:
-    assert reason in (names.why_no_kernel(name) or "nothing wrong")
+    assert reason in (names.kernel_name_error(name) or "nothing wrong")
 
 
 @pytest.mark.parametrize(
     "name", ["add", "RMSNorm", "softmax__float16_4096", "match", "type", "x", "gemm_nt", "relu2", "print"]
 )
 def test_kernels_can_be_called(name: str) -> None:
-    assert names.why_no_kernel(name) is None
+    assert names.kernel_name_error(name) is None
 
 
 WORDS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,7}", fullmatch=True)
@@ -61,7 +61,7 @@ def test_what_is_accepted_as_a_kernel_can_be_defined() -> None:
     @given(WORDS | st.tuples(WORDS, ODD).map("".join) | st.text(min_size=1, max_size=8))
     def check(name: str) -> None:
         nonlocal accepted, refused
-        if names.why_no_kernel(name) is not None:
+        if names.kernel_name_error(name) is not None:
             refused += 1
             return
         accepted += 1
@@ -104,16 +104,16 @@ def test_what_is_accepted_as_a_kernel_can_be_defined() -> None:
     ],
 )
 def test_no_package_can_be_called(name: str, reason: str) -> None:
-    assert reason in (names.why_no_package(name) or "nothing wrong")
+    assert reason in (names.package_name_error(name) or "nothing wrong")
 
 
 @pytest.mark.parametrize("name", ["cute_kernels", "flash2", "k", "indexes", "reader", "wait_kernels", "logs"])
 def test_packages_can_be_called(name: str) -> None:
-    assert names.why_no_package(name) is None
+    assert names.package_name_error(name) is None
 
 
 def test_no_module_of_the_standard_library_can_be_hidden() -> None:
-    assert [name for name in sys.stdlib_module_names if names.why_no_package(name) is None] == []
+    assert [name for name in sys.stdlib_module_names if names.package_name_error(name) is None] == []
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -143,13 +143,13 @@ IN_MODULES = ["_NamedTuple", "_Protocol", "_TypedDict", "_dataclass", "_family",
 @pytest.mark.parametrize("name", CPP)
 def test_what_c_and_cpp_keep_is_taken(name: str) -> None:
     assert names.is_reserved_in_c(name)
-    assert names.why_no_kernel(name) is not None
+    assert names.kernel_name_error(name) is not None
 
 
 @pytest.mark.parametrize("name", MACROS)
 def test_what_headers_define_is_taken(name: str) -> None:
     assert names.looks_like_macro(name)
-    assert names.why_no_kernel(name) is not None
+    assert names.kernel_name_error(name) is not None
 
 
 @pytest.mark.parametrize("name", NO_MACROS)
@@ -158,8 +158,8 @@ def test_what_only_looks_a_little_like_a_macro_is_free(name: str) -> None:
 
 
 def test_what_generated_files_use_is_taken() -> None:
-    assert {names.why_no_kernel(name) for name in IN_STUBS} == {"the generated stubs use it"}
-    assert {names.why_no_kernel(name) for name in IN_HEADERS} == {"the generated headers use it"}
+    assert {names.kernel_name_error(name) for name in IN_STUBS} == {"the generated stubs use it"}
+    assert {names.kernel_name_error(name) for name in IN_HEADERS} == {"the generated headers use it"}
     assert set(IN_HEADERS) == names.USED_BY_HEADERS
 
 
@@ -209,7 +209,7 @@ def test_what_python_can_import(name: str, reason: str | None) -> None:
     "name", ["cuda", "cupy", "cutlass", "jax", "numpy", "stubgen", "torch", "tvm_ffi", "json", "re"]
 )
 def test_packages_of_others_are_not_hidden(name: str) -> None:
-    assert names.why_no_package(name) == "it would hide another Python package"
+    assert names.package_name_error(name) == "it would hide another Python package"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_packages_of_others_are_not_hidden(name: str) -> None:
     ],
 )
 def test_why_a_package_cannot_be_called(name: str, words: str) -> None:
-    assert (names.why_no_package(name) or "nothing wrong").startswith(words)
+    assert (names.package_name_error(name) or "nothing wrong").startswith(words)
 
 
 def test_what_lies_in_the_output_folder_for_a_while_is_hidden() -> None:

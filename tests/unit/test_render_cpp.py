@@ -180,7 +180,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["std", "tvm", "class"])
     def test_of_packages_are_no_namespaces_of_others(self, name: str) -> None:
-        assert names.why_no_package(name)
+        assert names.package_name_error(name)
 
     def test_of_headers_do_not_shut_each_other_out(self, tmp_path: Path) -> None:
         modules = [
