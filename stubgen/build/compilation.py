@@ -23,7 +23,7 @@ from stubgen.compiler.jobs import (
     LeftOut,
     ModuleJob,
     Outcome,
-    Settings,
+    WorkerSettings,
 )
 from stubgen.model import names
 from stubgen.model.effects import Effects
@@ -65,7 +65,7 @@ class KernelBuild:
 
 def compile_modules(
     inputs: BuildInputs,
-    targets: Sequence[Settings],
+    targets: Sequence[WorkerSettings],
     package: str,
     scratch: Path,
     executor: Executor,
@@ -149,7 +149,7 @@ class _Run:
         """Whether nothing is wrong with the run as a whole, as an unknown architecture would be."""
         return all(item.place is not None for item in self.problems)
 
-    def compile(self, target: Settings, workers: LazyWorkers, store: Cache) -> None:
+    def compile(self, target: WorkerSettings, workers: LazyWorkers, store: Cache) -> None:
         """Compile everything for one architecture, but for what was compiled before."""
         arch = target.arch
         reuse = Reuse(store, self._inputs, target)

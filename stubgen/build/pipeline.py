@@ -24,7 +24,7 @@ from stubgen.build.progress import NullProgress, Progress
 from stubgen.build.shards import Division, LayeredStore, RecordingStore, Shard, ShardStore
 from stubgen.compiler import executors
 from stubgen.compiler.executors import Executor
-from stubgen.compiler.jobs import Settings
+from stubgen.compiler.jobs import WorkerSettings
 from stubgen.compiler.local import machine, pool
 from stubgen.config import config, datafiles
 from stubgen.config.config import Config
@@ -147,7 +147,7 @@ def generate_shard(
         link.compile_kernels(irs, compiler, _host_target(settings), scratch, jobs)
     store.tidy()
     file = output / shards.file_name(settings.package, shard)
-    record = shards.Record(
+    record = shards.ShardRecord(
         shard.number,
         shard.count,
         shared_settings(project, settings),
@@ -310,7 +310,7 @@ def _inputs(project: Path, settings: Config) -> tuple[BuildInputs, tuple[Problem
     return BuildInputs(project, modules, parsed, data), problems
 
 
-def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
+def _targets(project: Path, settings: Config) -> tuple[WorkerSettings, ...]:
     """Set up one kind of worker for each architecture: the configuration's, or that of this machine's GPU.
 
     Without any, there is one for functions without device code; a kernel that has some is refused then.
@@ -320,7 +320,7 @@ def _targets(project: Path, settings: Config) -> tuple[Settings, ...]:
     logs = str(_log_folder(project))
     data = datafiles.hash_of_files(datafiles.data_files(project, settings), project)
     return tuple(
-        Settings(
+        WorkerSettings(
             str(project),
             arch,
             config.device_profile(settings, arch) if arch else None,

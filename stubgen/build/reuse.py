@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from stubgen.compiler.jobs import Compiled, CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import Compiled, CompileJob, Expansion, Facts, ModuleJob, Outcome, WorkerSettings
 from stubgen.model import consistency
 from stubgen.native.host_ir import IR
 from stubgen.problems.problem import Problem, StubgenError, problem
@@ -30,7 +30,7 @@ OF_RUNS = frozenset({"CS611"})
 """Warnings that are not true of another run, such as where the log of this one is."""
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _CacheEntry(msgspec.Struct, frozen=True):
     """A compiled kernel, as it is kept."""
 
     text: str
@@ -52,14 +52,14 @@ class StoredIR:
 
     def read(self) -> bytes:
         """Return the IR."""
-        entry = _decoded(self.store.get(self.key), _Entry)
+        entry = _decoded(self.store.get(self.key), _CacheEntry)
         if entry is None or _digest(entry.ir) != self.digest:
             raise StubgenError(problem("CS413", what=self.name))
         return entry.ir
 
 
 @dataclass(frozen=True)
-class Found:
+class CachedKernel:
     """What the cache has for a job."""
 
     compiled: Compiled
@@ -95,7 +95,7 @@ class Found:
 class Reuse:
     """The cache, as the compilation for one architecture sees it."""
 
-    def __init__(self, store: Cache, inputs: BuildInputs, target: Settings) -> None:
+    def __init__(self, store: Cache, inputs: BuildInputs, target: WorkerSettings) -> None:
         self._store = store
         self._inputs = inputs
         self._base = cache.key(
@@ -127,19 +127,19 @@ class Reuse:
             kept = msgspec.structs.replace(expansion, warnings=lasting(expansion.warnings))
             self._store.put(self._expansion_key(module), msgspec.msgpack.encode(kept))
 
-    def compiled(self, job: CompileJob) -> Found | None:
+    def compiled(self, job: CompileJob) -> CachedKernel | None:
         """Return what a job made the last time, if the compiler would make the same."""
         key = self._key(job)
-        entry = _decoded(self._store.get(key), _Entry)
+        entry = _decoded(self._store.get(key), _CacheEntry)
         if entry is None or not _is_of(entry.compiled, job):
             return None
         ir = StoredIR(self._store, key, job.declared.name, _digest(entry.ir))
-        return Found(entry.compiled, entry.warnings, ir, is_current=entry.text == self._text(job))
+        return CachedKernel(entry.compiled, entry.warnings, ir, is_current=entry.text == self._text(job))
 
     def keep(self, job: CompileJob, outcome: Outcome, ir: IR) -> None:
         """Remember what a job made."""
         if outcome.compiled is not None and not outcome.problems:
-            entry = _Entry(self._text(job), outcome.compiled, lasting(outcome.warnings), ir.read())
+            entry = _CacheEntry(self._text(job), outcome.compiled, lasting(outcome.warnings), ir.read())
             self._store.put(self._key(job), msgspec.msgpack.encode(entry))
 
     def seconds(self, job: CompileJob) -> float | None:

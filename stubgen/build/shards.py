@@ -22,7 +22,7 @@ from typing import Annotated, Any, BinaryIO, NoReturn, TypeAlias
 
 import msgspec
 
-from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, WorkerSettings
 from stubgen.problems.problem import Problem, StubgenError, problem, raise_if_any
 from stubgen.store.cache import LARGEST, Cache, entry_name, opened, sealed
 from stubgen.system import folders
@@ -143,7 +143,7 @@ ShardNumber: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=999_999)]
 """As many digits as :func:`parse` takes."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class ShardRecord(msgspec.Struct, frozen=True):
     """What a shard is of."""
 
     number: ShardNumber
@@ -195,7 +195,7 @@ class RecordingStore:
         """Ask the store."""
         return self._store.warnings()
 
-    def write(self, file: Path, record: Record) -> None:
+    def write(self, file: Path, record: ShardRecord) -> None:
         """Write a shard's file, whole or not at all.
 
         Raises
@@ -336,7 +336,7 @@ def _files(given: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _opened(file: Path) -> tuple[zipfile.ZipFile, Record]:
+def _opened(file: Path) -> tuple[zipfile.ZipFile, ShardRecord]:
     reason = "it is something else, or damaged"
     try:
         if file.exists() and not file.is_file():  # a pipe would be waited for
@@ -346,7 +346,7 @@ def _opened(file: Path) -> tuple[zipfile.ZipFile, Record]:
             if stream.read() != digest and zipfile.is_zipfile(file):
                 raise StubgenError(problem("CS131", path=file, reason="it is damaged"))
         archive = zipfile.ZipFile(file)
-        return archive, msgspec.json.decode(_member(archive, _RECORD), type=Record)
+        return archive, msgspec.json.decode(_member(archive, _RECORD), type=ShardRecord)
     except OSError as error:
         reason = error.strerror or str(error)
     except (KeyError, zipfile.BadZipFile, msgspec.MsgspecError, *_ODD):
@@ -381,7 +381,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
         raise zipfile.BadZipFile(name) from error
 
 
-def _difference(first: Record, other: Record) -> str:
+def _difference(first: ShardRecord, other: ShardRecord) -> str:
     if first.count != other.count:
         return f"one is of {other.count} shards, the other of {first.count}"
     if first.times != other.times:
@@ -402,7 +402,7 @@ class MissingCompiler:
         self._merged = merged
 
     @contextlib.contextmanager
-    def workers(self, settings: Settings) -> Generator[MissingCompiler, None, None]:
+    def workers(self, settings: WorkerSettings) -> Generator[MissingCompiler, None, None]:
         """Return itself."""
         del settings
         yield self

@@ -19,6 +19,7 @@ from stubgen import __version__
 from stubgen.cli import cache_commands, streams
 from stubgen.cli.options import (
     Arch,
+    CommandSettings,
     Depfile,
     Executor,
     Framework,
@@ -30,7 +31,6 @@ from stubgen.cli.options import (
     Package,
     ProjectFolder,
     Scheduler,
-    Settings,
     Shard,
     Timeout,
     Times,
@@ -114,7 +114,7 @@ def generate(
     if depfile is not None and shard is not None:
         raise typer.BadParameter("a shard is no file that others are made from", param_hint="--depfile")
     work = {"timeout": timeout, "executor": executor, "scheduler": scheduler}
-    settings = Settings(kernels, project, output, package, arch, toolchain, host, framework, **work)
+    settings = CommandSettings(kernels, project, output, package, arch, toolchain, host, framework, **work)
     with reporting_errors(as_json):
         start = time.monotonic()
         root, loaded = settings.load()
@@ -206,7 +206,7 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Write the package from the shards of a run; compile nothing."""
-    settings = Settings(None, project, output)
+    settings = CommandSettings(None, project, output)
     with reporting_errors(as_json):
         from stubgen.build import pipeline
         from stubgen.build.shards import ShardStore, write_times
@@ -251,7 +251,7 @@ def check(
 ) -> None:
     """Compare the package with what would be generated; exit with 1 if they differ, write nothing."""
     work = {"timeout": timeout, "executor": executor, "scheduler": scheduler}
-    settings = Settings(kernels, project, output, package, arch, toolchain, host, framework, **work)
+    settings = CommandSettings(kernels, project, output, package, arch, toolchain, host, framework, **work)
     with reporting_errors(as_json):
         root, loaded = settings.load()
         if kernels:
@@ -283,7 +283,7 @@ def check(
 @app.command("list")
 def list_kernels(kernels: Kernels = None, project: ProjectFolder = None, as_json: Json = False) -> None:
     """List every @cute.jit function, and what it is exported as; nothing is imported or compiled."""
-    settings = Settings(kernels, project)
+    settings = CommandSettings(kernels, project)
     with reporting_errors(as_json):
         from stubgen.inspection.listing import listed
 

@@ -110,7 +110,7 @@ Times = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-class Settings:
+class CommandSettings:
     """What the command line gives, to be laid over the project's configuration."""
 
     def __init__(

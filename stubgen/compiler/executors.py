@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, WorkerSettings
 from stubgen.compiler.local import pool
 from stubgen.problems.problem import Problem
 
@@ -50,7 +50,7 @@ class Executor(Protocol):
         """How many kernels are compiled at a time."""
         ...
 
-    def workers(self, settings: Settings) -> AbstractContextManager[Workers]:
+    def workers(self, settings: WorkerSettings) -> AbstractContextManager[Workers]:
         """Start workers, and end them."""
         ...
 
@@ -65,7 +65,7 @@ class Local:
 
     count: int
 
-    def workers(self, settings: Settings) -> AbstractContextManager[Workers]:
+    def workers(self, settings: WorkerSettings) -> AbstractContextManager[Workers]:
         """Start worker processes, and end them."""
         return pool.workers(settings, self.count)
 
@@ -77,7 +77,7 @@ class Local:
 class LazyWorkers:
     """Workers that are started when there is something for them to do."""
 
-    def __init__(self, executor: Executor, settings: Settings) -> None:
+    def __init__(self, executor: Executor, settings: WorkerSettings) -> None:
         self._executor, self._settings = executor, settings
         self._stack = ExitStack()
         self._workers: Workers | None = None

@@ -10,7 +10,7 @@ from stubgen.model.library import DeviceProfile, Place, Record, Variant
 from stubgen.problems.problem import Problem
 
 
-class Settings(msgspec.Struct, frozen=True):
+class WorkerSettings(msgspec.Struct, frozen=True):
     """What a worker process is set up for before it imports anything of the user's."""
 
     project: str

@@ -81,7 +81,9 @@ def selections(family: Family, variants: Sequence[Kernel]) -> tuple[Selection, .
 
 def decision_tree(variants: Sequence[Kernel]) -> tree.Tree:
     """Find out how a call tells the variants of a selection apart."""
-    return tree.decision_tree([tree.Variant(_pattern(k), k.archs, variant_of(k).priority) for k in variants])
+    return tree.decision_tree(
+        [tree.DispatchVariant(_pattern(k), k.archs, variant_of(k).priority) for k in variants]
+    )
 
 
 def variant_of(kernel: Kernel) -> Variant:

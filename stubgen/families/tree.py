@@ -19,7 +19,7 @@ from stubgen.model.archs import share_a_device
 
 
 @dataclass(frozen=True)
-class Variant:
+class DispatchVariant:
     """A variant, as far as the dispatcher has to know it."""
 
     pattern: Pattern
@@ -29,7 +29,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class LeafVariant:
     """A variant that a leaf tries."""
 
     variant: int
@@ -44,7 +44,7 @@ class Candidate:
 class Leaf:
     """Variants to try, in this order; none if no variant accepts the call."""
 
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[LeafVariant, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Tree:
     ambiguities: list[Ambiguity] = field(default_factory=list[Ambiguity])
 
 
-def decision_tree(variants: Sequence[Variant]) -> Tree:
+def decision_tree(variants: Sequence[DispatchVariant]) -> Tree:
     """Find out how a call tells the variants of a family apart.
 
     Parameters
@@ -90,13 +90,13 @@ def decision_tree(variants: Sequence[Variant]) -> Tree:
     Tree
         With the ambiguities that there are; a tree that has some must not be used.
     """
-    builder = _Builder(variants)
+    builder = _TreeBuilder(variants)
     root = builder.node(tuple(range(len(variants))), {})
     return Tree(root, list(builder.ambiguities.values()))
 
 
-class _Builder:
-    def __init__(self, variants: Sequence[Variant]) -> None:
+class _TreeBuilder:
+    def __init__(self, variants: Sequence[DispatchVariant]) -> None:
         self._variants = variants
         self.ambiguities: dict[tuple[int, int], Ambiguity] = {}
 
@@ -107,7 +107,7 @@ class _Builder:
         is False has another, and only candidates without values for it are left.
         """
         if len(candidates) <= 1:
-            return Leaf(tuple(map(Candidate, candidates)))
+            return Leaf(tuple(map(LeafVariant, candidates)))
         best = min(self._splits(candidates, known), key=lambda split: split.cost, default=None)
         if best is None:
             return self._leaf(candidates, known)
@@ -151,7 +151,7 @@ class _Builder:
         shared = frozenset[tuple[Feature, ...]].intersection(*(pattern.equal for pattern in patterns))
         return Leaf(
             tuple(
-                Candidate(
+                LeafVariant(
                     index,
                     tuple(_tests(pattern, telling, known)),
                     tuple(sorted(pattern.equal - shared)),

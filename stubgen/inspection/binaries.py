@@ -20,7 +20,7 @@ from stubgen.problems.problem import StubgenError, problem
 _KINDS = {1: "it is an object file, which has to be linked first", 4: "it is a core dump"}
 
 
-class GpuCode(msgspec.Struct, frozen=True):
+class ArchCode(msgspec.Struct, frozen=True):
     """The GPU binaries for one architecture."""
 
     arch: str
@@ -41,7 +41,7 @@ class Binary(msgspec.Struct, frozen=True):
     glibc: str | None
     """The oldest that it runs with."""
     soname: str | None
-    gpu_code: tuple[GpuCode, ...]
+    gpu_code: tuple[ArchCode, ...]
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -72,9 +72,9 @@ def binary(file: Path) -> Binary:
     )
 
 
-def _of_arch(arch: str, cubins: Iterable[elf.Cubin]) -> GpuCode:
+def _of_arch(arch: str, cubins: Iterable[elf.Cubin]) -> ArchCode:
     sizes = [cubin.size for cubin in cubins if cubin.arch == arch]
-    return GpuCode(arch, len(sizes), sum(sizes))
+    return ArchCode(arch, len(sizes), sum(sizes))
 
 
 def model_in(file: Path) -> Library | None:

@@ -32,7 +32,7 @@ _OF_SYMBOL = {X86_64: (1, 6, 7), AARCH64: (257, 1025, 1026)}
 _RELATIVE = {X86_64: 8, AARCH64: 1027}
 
 
-class Function(NamedTuple):
+class LibraryFunction(NamedTuple):
     """A function that the library shows."""
 
     name: str
@@ -140,10 +140,10 @@ class Image:
             end = names.find(b"\0", name, name + _LONGEST_TEXT)
             yield names[name:end].decode(errors="replace") if end > name else "", info, where, value, size
 
-    def _read_functions(self) -> Iterator[Function]:
+    def _read_functions(self) -> Iterator[LibraryFunction]:
         for name, info, where, value, size in self._symbols:
             if info & 0xF == _FUNCTION and info >> 4 != _LOCAL and where and name:
-                yield Function(name, value, size)
+                yield LibraryFunction(name, value, size)
 
     def _read_pointers(self, sections: list[Section]) -> Iterator[tuple[int, int]]:
         of_symbol, relative = _OF_SYMBOL.get(self.machine, ()), _RELATIVE.get(self.machine)

@@ -9,8 +9,8 @@ from stubgen import __version__
 from stubgen.abi import signature_texts
 from stubgen.declare.labels import ChoiceValue
 from stubgen.families.sizes import parameters_alike
-from stubgen.inspection.recovery import Findings, Found, FoundFamily, Selection, Unknown
-from stubgen.inspection.texts import Stated, StatedParameter, Value
+from stubgen.inspection.recovery import Findings, FoundFamily, RecoveredFunction, RecoveredSelection, Unknown
+from stubgen.inspection.texts import SelectorValue, Stated, StatedParameter
 from stubgen.model.library import (
     Axis,
     ChoiceSlot,
@@ -98,7 +98,7 @@ class _Maker:
         self.families = tuple(families)
         self.unknown = tuple(unknown)
 
-    def _kernel(self, found: Found, variant: Variant | None) -> Kernel | None:
+    def _kernel(self, found: RecoveredFunction, variant: Variant | None) -> Kernel | None:
         slots = found.stated.slots
         if slots is None:
             return None
@@ -166,11 +166,11 @@ def _merged(alternatives: tuple[Slot, ...]) -> Slot:
 
 
 def _is_choice(parameter: StatedParameter) -> bool:
-    return all(isinstance(found, Value | NoneSlot) for found in parameter.alternatives)
+    return all(isinstance(found, SelectorValue | NoneSlot) for found in parameter.alternatives)
 
 
 def _choice(parameter: StatedParameter) -> tuple[ChoiceValue, ...]:
-    return tuple(a.value if isinstance(a, Value) else None for a in parameter.alternatives)
+    return tuple(a.value if isinstance(a, SelectorValue) else None for a in parameter.alternatives)
 
 
 def _each_once(items: Iterable[T]) -> tuple[T, ...]:
@@ -207,7 +207,7 @@ def _variants(found: FoundFamily, choices: Sequence[str]) -> dict[str, Variant] 
     }
 
 
-def _chosen(selection: Selection, choices: Sequence[str]) -> dict[str, ChoiceValue] | None:
+def _chosen(selection: RecoveredSelection, choices: Sequence[str]) -> dict[str, ChoiceValue] | None:
     """Return the value of each selector."""
     stated = {p.name: p for p in selection.stated.parameters if p.name in choices and _is_choice(p)}
     values = {name: _choice(parameter) for name, parameter in stated.items()}

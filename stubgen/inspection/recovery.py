@@ -35,7 +35,7 @@ _CONTAINER_MARK = b"\x50\xed\x55\xba"
 
 
 @dataclass(frozen=True)
-class Found:
+class RecoveredFunction:
     """A function of the library whose signature is known.
 
     Attributes
@@ -57,7 +57,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Selection:
+class RecoveredSelection:
     """A family with its selectors chosen.
 
     Attributes
@@ -90,8 +90,8 @@ class FoundFamily:
 
     name: str
     stated: Stated
-    variants: tuple[Found, ...]
-    choices: dict[str, Selection] = field(default_factory=lambda: {})
+    variants: tuple[RecoveredFunction, ...]
+    choices: dict[str, RecoveredSelection] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Findings:
     """
 
     package: str | None
-    functions: tuple[Found, ...]
+    functions: tuple[RecoveredFunction, ...]
     families: tuple[FoundFamily, ...]
     unknown: tuple[Unknown, ...]
 
@@ -151,7 +151,7 @@ class _Finder:
 
     def findings(self) -> Findings:
         public = _public(self._addresses, self._package)
-        found: list[Found] = []
+        found: list[RecoveredFunction] = []
         heads: list[tuple[str, Stated]] = []
         unknown: list[Unknown] = []
         for name, addresses in public.items():
@@ -164,7 +164,7 @@ class _Finder:
             elif self._is_family(addresses[0], texts[0]):
                 heads.append((name, texts[0]))
             else:
-                found.append(Found(name, addresses[0], texts[0], self._archs(name, addresses)))
+                found.append(RecoveredFunction(name, addresses[0], texts[0], self._archs(name, addresses)))
         found.sort(key=lambda function: function.address)
         families = [self._family(name, stated, found) for name, stated in heads]
         whole = tuple(family for family in families if isinstance(family, FoundFamily))
@@ -213,16 +213,16 @@ class _Finder:
     # -----------------------------------------------------------------------------------------------------
     # Families
 
-    def _family(self, name: str, stated: Stated, found: list[Found]) -> FoundFamily | Unknown:
+    def _family(self, name: str, stated: Stated, found: list[RecoveredFunction]) -> FoundFamily | Unknown:
         variants = tuple(f for f in found if f.name.startswith(f"{name}__") and f.stated.name == name)
         if not variants:
             return Unknown(name, "it chooses among functions that cannot be found")
         by_address = {address: v.name for v in variants for address in self._all_addresses(v.name)}
-        choices: dict[str, list[Selection]] = {}
+        choices: dict[str, list[RecoveredSelection]] = {}
         for label, address in self._selections(name).items():
             texts = self._texts(address)
             for variant in self._reached(address, by_address):
-                choices.setdefault(variant, []).extend(Selection(label, text) for text in texts)
+                choices.setdefault(variant, []).extend(RecoveredSelection(label, text) for text in texts)
         return FoundFamily(name, stated, variants, {v: s[0] for v, s in choices.items() if len(s) == 1})
 
     def _selections(self, family: str) -> dict[str, int]:

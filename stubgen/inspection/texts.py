@@ -60,13 +60,13 @@ _WORDS: dict[str, Slot] = {
 }
 
 
-class Value(NamedTuple):
+class SelectorValue(NamedTuple):
     """A value that a caller passes to choose a variant; absence is a slot instead."""
 
     value: ChoiceValue
 
 
-Alternative: TypeAlias = "Slot | Value"
+Alternative: TypeAlias = "Slot | SelectorValue"
 
 
 class StatedParameter(NamedTuple):
@@ -89,9 +89,9 @@ class Stated(NamedTuple):
     def slots(self) -> tuple[Slot, ...] | None:
         """What each parameter takes, if the text is that of a compiled function and not of a family."""
         alternatives = [parameter.alternatives for parameter in self.parameters]
-        if any(len(found) != 1 or isinstance(found[0], Value) for found in alternatives):
+        if any(len(found) != 1 or isinstance(found[0], SelectorValue) for found in alternatives):
             return None
-        return tuple(slot for found in alternatives for slot in found if not isinstance(slot, Value))
+        return tuple(slot for found in alternatives for slot in found if not isinstance(slot, SelectorValue))
 
 
 def parse(text: str) -> Stated | None:
@@ -141,12 +141,12 @@ class _Reader:
 
     def _alternative(self) -> Alternative:
         if self._next('"'):
-            return Value(self._json_text())
+            return SelectorValue(self._json_text())
         for word, value in (("True", True), ("False", False)):
             if self._word(word):
-                return Value(value)
+                return SelectorValue(value)
         number = self._number()
-        return self._slot() if number is None else Value(number)
+        return self._slot() if number is None else SelectorValue(number)
 
     def _slot(self) -> Slot:
         self._depth += 1
@@ -184,7 +184,7 @@ class _Reader:
     def _item(self) -> Slot:
         """Read an item of a tuple, where constants of a family are plain values."""
         found = self._alternative()
-        if not isinstance(found, Value):
+        if not isinstance(found, SelectorValue):
             return found
         if isinstance(found.value, bool | int | float):
             return ConstantSlot(found.value)

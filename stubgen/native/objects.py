@@ -22,7 +22,7 @@ _HIDDEN = 2
 
 
 @dataclass(frozen=True)
-class Symbol:
+class ObjectSymbol:
     """A symbol that matters to other objects."""
 
     name: str
@@ -106,10 +106,10 @@ def _even(size: int) -> int:
     return size + size % 2
 
 
-def symbols(data: bytes) -> list[Symbol]:
+def symbols(data: bytes) -> list[ObjectSymbol]:
     """List the symbols of an object that other objects can see, defined in it or not, and names of groups."""
     return [
-        Symbol(_text(data, names.offset + entry[0]), entry[3] != 0 or at in table.groups)
+        ObjectSymbol(_text(data, names.offset + entry[0]), entry[3] != 0 or at in table.groups)
         for table, names in _tables(data)
         for at, entry in _entries(data, table)
     ]

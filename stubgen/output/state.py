@@ -48,7 +48,7 @@ class Summary(msgspec.Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
 
 
-class Record(msgspec.Struct, frozen=True):
+class RunRecord(msgspec.Struct, frozen=True):
     """What a run saw."""
 
     surroundings: str
@@ -73,7 +73,7 @@ def unchanged(project: Path, settings: Config) -> Summary | None:
         file = _file(output)
         if file is None:
             return None
-        record = msgspec.msgpack.decode(file.read_bytes(), type=Record)
+        record = msgspec.msgpack.decode(file.read_bytes(), type=RunRecord)
     except (OSError, msgspec.MsgspecError):
         return None
     if record.surroundings != _surroundings(project, settings):
@@ -105,7 +105,7 @@ def remember(
     searched = {path for folder in given for path in python_files(folder)}
     inputs.parsed.save()
     with contextlib.suppress(OSError, StubgenError):
-        record = Record(
+        record = RunRecord(
             _surroundings(project, settings),
             inputs.distributions,
             {str(folder): _listing(folder) for folder in (*given, *inputs.folders)},
@@ -125,7 +125,7 @@ def parsed_file(project: Path) -> Path | None:
     return file.with_suffix(".parsed") if file is not None else None
 
 
-def _write(output: Path, record: Record) -> None:
+def _write(output: Path, record: RunRecord) -> None:
     folder, file = folders.writable("runs"), _file(output)
     if folder is not None and file is not None:
         with contextlib.suppress(OSError, UnicodeEncodeError):  # a library may lie where no text leads
@@ -195,6 +195,6 @@ def _files(folder: Path, relative_to: Path) -> Iterator[str]:
             yield os.path.relpath(os.path.join(root, name), relative_to)  # noqa: PTH118  # faster
 
 
-def _outside(record: Record, settings: Config) -> set[str]:
+def _outside(record: RunRecord, settings: Config) -> set[str]:
     """Return the generated files beside the package, where others may be too."""
     return {path for path in record.outputs if not path.startswith(f"{settings.package}/")}

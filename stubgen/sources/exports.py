@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stubgen.sources import imports
-from stubgen.sources.scan import Call, Function, Reference, References, Scan
+from stubgen.sources.scan import Reference, References, Scan, ScannedCall, ScannedFunction
 
 _JIT = frozenset({"cutlass.cute.jit", "cutlass.cute.experimental.jit", "cutlass.cutlass_dsl.CuTeDSL.jit"})
 _DECLARING = (
@@ -54,7 +54,7 @@ class Program:
         self._roots = {path: (imports.import_name(path)[1], project) for path in self._scans}
         self._locations: dict[tuple[Path, str], imports.Located | None] = {}
 
-    def jit_functions(self, scan: Scan) -> tuple[Function, ...]:
+    def jit_functions(self, scan: Scan) -> tuple[ScannedFunction, ...]:
         """List the ``@cute.jit`` functions of a file, in its order."""
         return tuple(
             function
@@ -72,7 +72,7 @@ class Program:
                         exported[definition.path, _qualname(definition.name)].append(label)
         return {function: tuple(dict.fromkeys(labels)) for function, labels in exported.items()}
 
-    def _labelled(self, scan: Scan, call: Call) -> Iterator[tuple[str, Definition]]:
+    def _labelled(self, scan: Scan, call: ScannedCall) -> Iterator[tuple[str, Definition]]:
         """Yield what a call exports, and as what."""
         names = self._imported_names(scan, call)
         if names & _EXPORT:
@@ -86,14 +86,14 @@ class Program:
                 for definition in self._definitions(scan, call.first):
                     yield f"family {family}", definition
 
-    def _family_around(self, scan: Scan, call: Call) -> str | None:
+    def _family_around(self, scan: Scan, call: ScannedCall) -> str | None:
         for function in reversed(call.within):
             for decorator in function.decorators:
                 if self._imported_names(scan, decorator) & _FAMILY:
                     return decorator.first_text or _own_name(function.qualname)
         return None
 
-    def _imported_names(self, scan: Scan, call: Call) -> set[str]:
+    def _imported_names(self, scan: Scan, call: ScannedCall) -> set[str]:
         """Return the full names that what is called may have, if it is imported."""
         return {d.name for d in self._definitions(scan, call.callee) if d.path is None}
 

@@ -18,7 +18,7 @@ from stubgen.system.stamps import Stamp
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SourceFile:
     """A file that may be a kernel module."""
 
     name: str
@@ -34,7 +34,7 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100, Path.resolve would follow the links.
 
 
-def candidates(paths: Sequence[Path], project: Path) -> tuple[tuple[Candidate, ...], tuple[Problem, ...]]:
+def candidates(paths: Sequence[Path], project: Path) -> tuple[tuple[SourceFile, ...], tuple[Problem, ...]]:
     """List the Python files that were given or lie in folders that were.
 
     A file that is reached twice counts once, under its first name. Folders that hold no kernels of the
@@ -46,7 +46,7 @@ def candidates(paths: Sequence[Path], project: Path) -> tuple[tuple[Candidate, .
         The candidates, in the order of ``paths`` and sorted within each folder; and what is wrong (CS202,
         CS205, CS256).
     """
-    found: dict[Path, Candidate] = {}
+    found: dict[Path, SourceFile] = {}
     problems: list[Problem] = []
     for given in map(absolute, paths):
         try:
@@ -54,7 +54,7 @@ def candidates(paths: Sequence[Path], project: Path) -> tuple[tuple[Candidate, .
                 if not is_storable(str(path)):
                     raise StubgenError(problem("CS256", path=shown(path, project)))
                 real = Path(os.path.realpath(path))  # Path.resolve refuses links that lead to themselves
-                found.setdefault(real, Candidate(name, path, shown(path, project)))
+                found.setdefault(real, SourceFile(name, path, shown(path, project)))
         except StubgenError as error:
             problems += error.problems
     return tuple(found.values()), tuple(problems)

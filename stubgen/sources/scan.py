@@ -29,7 +29,7 @@ from libcst.metadata.scope_provider import ScopeVisitor
 
 from stubgen.model.text import storable
 from stubgen.sources import files
-from stubgen.sources.files import Candidate
+from stubgen.sources.files import SourceFile
 
 MAX_NESTING = 100
 """Levels of the syntax tree. libcst recurses in native code, where too deep a tree ends the process:
@@ -53,7 +53,7 @@ References: TypeAlias = "frozenset[Reference]"
 
 
 @dataclass(frozen=True)
-class Call:
+class ScannedCall:
     """A call of something that has a name; a bare decorator counts as a call without arguments."""
 
     callee: References
@@ -63,29 +63,29 @@ class Call:
     """The first positional argument, if it is a string."""
     name: str | None = None
     """What ``name=`` says in a call before it: a string's text, or the expression that computes it."""
-    within: tuple[Function, ...] = ()
+    within: tuple[ScannedFunction, ...] = ()
     """The functions around it, the outermost first."""
 
 
 @dataclass(frozen=True)
-class Function:
+class ScannedFunction:
     """A function or method, at any depth."""
 
     qualname: str
     line: int
     """Of its ``def``, from 1."""
     doc: str
-    decorators: tuple[Call, ...]
+    decorators: tuple[ScannedCall, ...]
 
 
 @dataclass(frozen=True)
 class Scan:
     """What was read from one file."""
 
-    candidate: Candidate
+    candidate: SourceFile
     doc: str
-    functions: tuple[Function, ...]
-    calls: tuple[Call, ...]
+    functions: tuple[ScannedFunction, ...]
+    calls: tuple[ScannedCall, ...]
     bindings: Mapping[str, References]
     """What was assigned or imported, under the qualified name that it got in this file."""
     declares: bool
@@ -98,7 +98,7 @@ class Scan:
         return any(r.imported and r.name.partition(".")[0] == "stubgen" for r in references)
 
 
-def scan(candidate: Candidate) -> Scan | None:
+def scan(candidate: SourceFile) -> Scan | None:
     """Read a file that may be a kernel module.
 
     Returns
@@ -147,7 +147,7 @@ def _function_lines(tree: ast.Module) -> Iterator[int]:
     yield from sorted(function.lineno for function in functions)
 
 
-def _scan_module(candidate: Candidate, module: cst.Module, lines: Iterator[int]) -> Scan:
+def _scan_module(candidate: SourceFile, module: cst.Module, lines: Iterator[int]) -> Scan:
     # A tree that was just parsed has no node twice, which is all that the copy is for.
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     collector = _Collector(module, wrapper.resolve(_Scopes), lines)
@@ -218,15 +218,15 @@ class _Collector(cst.CSTVisitor):
         lines: Iterator[int],
     ) -> None:
         super().__init__()
-        self.functions: list[Function] = []
-        self.calls: list[Call] = []
+        self.functions: list[ScannedFunction] = []
+        self.calls: list[ScannedCall] = []
         self.bindings: defaultdict[str, set[Reference]] = defaultdict(set)
         self.imports_stubgen = False
         self.speaks_of_declaring = False
         self._module = module
         self._scopes = scopes
         self._lines = lines
-        self._around: list[Function] = []
+        self._around: list[ScannedFunction] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Leave out what lies between the words, which is most nodes of a tree."""
@@ -239,7 +239,7 @@ class _Collector(cst.CSTVisitor):
         """Do nothing, as before."""
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: N802
-        function = Function(
+        function = ScannedFunction(
             qualname=self._own_name(node, node.name.value),
             line=next(self._lines),
             doc=storable(node.get_docstring() or ""),
@@ -288,14 +288,14 @@ class _Collector(cst.CSTVisitor):
         if isinstance(target, cst.Name) and references:
             self.bindings[self._own_name(target, target.value)] |= references
 
-    def _decorator(self, node: cst.BaseExpression) -> Call:
-        return self._call(node) if isinstance(node, cst.Call) else Call(self._references(node))
+    def _decorator(self, node: cst.BaseExpression) -> ScannedCall:
+        return self._call(node) if isinstance(node, cst.Call) else ScannedCall(self._references(node))
 
-    def _call(self, node: cst.Call) -> Call:
+    def _call(self, node: cst.Call) -> ScannedCall:
         first = next((arg.value for arg in node.args if not arg.keyword and not arg.star), None)
         options = node.func.args if isinstance(node.func, cst.Call) else ()
         name = next((arg.value for arg in options if arg.keyword and arg.keyword.value == "name"), None)
-        return Call(
+        return ScannedCall(
             callee=self._references(node.func),
             first=self._references(first) if first else frozenset(),
             first_text=_string(first),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stubgen.problems.problem import StubgenError
 from stubgen.sources import files, imports, installed
-from stubgen.sources.files import Candidate
+from stubgen.sources.files import SourceFile
 from stubgen.sources.imports import ImportGraph
 from stubgen.sources.parsed import ParsedFile
 
@@ -38,11 +38,11 @@ class ImportSearch:
         self._project = project
         self._packages: dict[str, bool] = {TOOL: True}
 
-    def parsed(self, candidate: Candidate) -> ParsedFile:
+    def parsed(self, candidate: SourceFile) -> ParsedFile:
         """Return what the text of a file says; raises CS203 and CS205."""
         return self._graph.parsed.parsed(candidate.path, candidate.file)
 
-    def leads_to_tool(self, candidate: Candidate) -> bool:
+    def leads_to_tool(self, candidate: SourceFile) -> bool:
         """Return whether importing a file imports this tool.
 
         Raises

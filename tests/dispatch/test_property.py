@@ -29,7 +29,7 @@ from stubgen.build import compilation
 from stubgen.build.compilation import KernelBuild
 from stubgen.build.pipeline import NullProgress
 from stubgen.compiler.executors import Local
-from stubgen.compiler.jobs import Settings
+from stubgen.compiler.jobs import WorkerSettings
 from stubgen.declare.labels import ChoiceValue
 from stubgen.families import constraints
 from stubgen.families.families import families
@@ -252,7 +252,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[KernelBuild]:
     for name in ("pool.py", "slots.py"):
         shutil.copy(Path(slots.__file__).with_name(name), project)
     inputs = BuildInputs(project, kernel_modules([project / "pool.py"], project))
-    settings = Settings(str(project), None, None, str(project))
+    settings = WorkerSettings(str(project), None, None, str(project))
     built, _ = compilation.compile_modules(
         inputs, [settings], PACKAGE, project, Local(2), NullProgress(), NoCache()
     )

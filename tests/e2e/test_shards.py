@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stubgen.build.shards import Division, Record, RecordingStore, Shard, ShardStore
+from stubgen.build.shards import Division, RecordingStore, Shard, ShardRecord, ShardStore
 from stubgen.problems.problem import StubgenError
 from stubgen.store.cache import NoCache
 from tests.tiny import Project, traced
@@ -195,7 +195,7 @@ def test_a_flipped_bit_is_seen_and_its_file_named(tmp_path: Path) -> None:
     store = RecordingStore(NoCache())
     for number in range(20):
         store.put(f"{number:064x}", random.Random(number).randbytes(100))
-    store.write(tmp_path / "whole.zip", Record(1, 3, {"package": "k"}))
+    store.write(tmp_path / "whole.zip", ShardRecord(1, 3, {"package": "k"}))
     whole = (tmp_path / "whole.zip").read_bytes()
     assert zipfile.is_zipfile(tmp_path / "whole.zip")
     damaged = tmp_path / "damaged.zip"

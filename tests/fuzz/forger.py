@@ -31,7 +31,7 @@ from stubgen.build import binding, compilation, shards
 from stubgen.build.reuse import Reuse
 from stubgen.cli.printing import Terminal
 from stubgen.cli.tables import show_difference, show_function, show_library
-from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, Settings
+from stubgen.compiler.jobs import Compiled, CompileJob, Declared, Expansion, ModuleJob, WorkerSettings
 from stubgen.config.devices import builtin_profile
 from stubgen.inspection.differences import difference
 from stubgen.inspection.inspected import Inspected, inspect
@@ -112,7 +112,7 @@ class Forger:
         source.write_text("import stubgen as sg\n\nsg.export(print, 1)\n")
         self._inputs = BuildInputs(project, kernel_modules([source], project))
         self._module = ModuleJob("k", str(source), "kernels/k.py", "k", str(source.parent))
-        self._settings = Settings(str(project), "sm_90a", builtin_profile("sm_90a"), str(project))
+        self._settings = WorkerSettings(str(project), "sm_90a", builtin_profile("sm_90a"), str(project))
         kernel = next(k for k in library.kernels if k.effects.mutates and not k.variant)
         self._declared = Declared(0, kernel.name, Place("kernels/k.py", 3))
         self._compiled = Compiled(

@@ -12,7 +12,7 @@ from typing import Any
 
 from cutlass import cute
 
-from stubgen.compiler.jobs import ModuleJob, Settings
+from stubgen.compiler.jobs import ModuleJob, WorkerSettings
 from stubgen.compiler.worker import arguments
 from stubgen.compiler.worker.dsl import dsl
 from stubgen.compiler.worker.worker import Worker
@@ -51,7 +51,7 @@ def _tensor(tensor: Any) -> tuple[Any, ...]:
 
 def main() -> None:
     arch, logs, file = sys.argv[1], sys.argv[2], Path(sys.argv[3]).absolute()
-    worker = Worker(Settings(str(file.parents[1]), arch, builtin_profile(arch), logs, (arch,)))
+    worker = Worker(WorkerSettings(str(file.parents[1]), arch, builtin_profile(arch), logs, (arch,)))
     module = ModuleJob(file.stem, str(file), file.name, file.stem, str(file.parent))
     expansion = worker.expand(module)
     assert not expansion.problems, expansion.problems

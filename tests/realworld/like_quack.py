@@ -15,7 +15,7 @@ from typing import Any
 from cutlass import Float32, Int32, Int64, cute
 
 import stubgen as sg
-from stubgen.compiler.jobs import ModuleJob, Settings
+from stubgen.compiler.jobs import ModuleJob, WorkerSettings
 from stubgen.compiler.worker import arguments
 from stubgen.compiler.worker.dsl import dsl
 from stubgen.compiler.worker.worker import Worker
@@ -154,7 +154,7 @@ def keys() -> dict[str, Callable[..., tuple[Any, ...]]]:
 def main() -> None:
     arch, logs = sys.argv[1], sys.argv[2]
     files = [Path(file).absolute() for file in sys.argv[3:]]
-    settings = Settings(str(files[0].parents[1]), arch, builtin_profile(arch), logs, (arch,))
+    settings = WorkerSettings(str(files[0].parents[1]), arch, builtin_profile(arch), logs, (arch,))
     worker = Worker(settings)
     compared, quacks = 0, keys()
     for file in files:

@@ -59,7 +59,7 @@ def archived(package: str, value: int, folder: Path, toolchain: Toolchain) -> Pa
     return archive
 
 
-def members(archive: Path) -> dict[str, list[objects.Symbol]]:
+def members(archive: Path) -> dict[str, list[objects.ObjectSymbol]]:
     return {name: objects.symbols(data) for name, data in objects.archive_members(archive.read_bytes())}
 
 

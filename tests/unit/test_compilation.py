@@ -23,7 +23,7 @@ from stubgen.compiler.jobs import (
     LeftOut,
     ModuleJob,
     Outcome,
-    Settings,
+    WorkerSettings,
 )
 from stubgen.model.effects import Effects
 from stubgen.model.library import Default, NoneSlot, Place, Record, ScalarSlot, Variant
@@ -100,7 +100,7 @@ class Answers:
         self.started: list[str | None] = []
 
     @contextlib.contextmanager
-    def workers(self, settings: Settings) -> Generator[Answers]:
+    def workers(self, settings: WorkerSettings) -> Generator[Answers]:
         self._arch = settings.arch
         self.started.append(settings.arch)
         yield self
@@ -161,7 +161,7 @@ def run(
         KernelModule(name, project / "kernels" / f"{name}.py", f"kernels/{name}.py") for name in modules
     )
     inputs = BuildInputs(project, found)
-    targets = [Settings(str(project), arch, None, str(project)) for arch in archs]
+    targets = [WorkerSettings(str(project), arch, None, str(project)) for arch in archs]
     scratch = project / "scratch"
     return compile_modules(
         inputs, targets, "ops", scratch, answers, watcher or Watcher(), store or NoCache(), division

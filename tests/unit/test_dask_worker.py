@@ -10,7 +10,7 @@ import pytest
 
 from stubgen.compiler.dask import tasks
 from stubgen.compiler.dask.tasks import Run
-from stubgen.compiler.jobs import Settings
+from stubgen.compiler.jobs import WorkerSettings
 
 pytest.importorskip("distributed")
 
@@ -18,11 +18,11 @@ from stubgen.compiler.dask import dask_worker
 
 
 def test_runs_leave_each_other_s_processes_alone(tmp_path: Path) -> None:
-    settings = Settings(
+    settings = WorkerSettings(
         project=str(tmp_path), arch="sm_80", profile=None, log_dir=str(tmp_path / "logs"), named_archs=()
     )
 
-    def lent(name: str, arch: str) -> dask_worker._Process:
+    def lent(name: str, arch: str) -> dask_worker._WorkerProcess:
         own = msgspec.structs.replace(settings, arch=arch)
         run = Run(name, own, str(tmp_path), (), {}, patience=60.0)
         with dask_worker._process(run, dask_worker._There(run, tmp_path)) as process:
@@ -42,7 +42,7 @@ def test_runs_leave_each_other_s_processes_alone(tmp_path: Path) -> None:
 
 
 def test_sources_go_when_their_run_asks_for_nothing() -> None:
-    settings = Settings(project="/project", arch=None, profile=None, log_dir="/logs", named_archs=())
+    settings = WorkerSettings(project="/project", arch=None, profile=None, log_dir="/logs", named_archs=())
     run = Run("forgotten", settings, "/project", (), {}, patience=0.01)
     packed = tasks.pack({"kernels/one.py": b"x = 1\n"})
     with dask_worker._unpacked(run, packed) as folder:

@@ -163,7 +163,7 @@ def leaves(node: tree.Node) -> list[tree.Leaf]:
 class TestTrees:
     def test_cartesian_families_end_in_single_variants(self) -> None:
         variants = [
-            tree.Variant(pattern(tensor(dtype, "n", hidden), bias))
+            tree.DispatchVariant(pattern(tensor(dtype, "n", hidden), bias))
             for dtype in ("float16", "bfloat16", "float32")
             for hidden in (64, 128, 256, 512)
             for bias in (NoneSlot(), tensor(dtype, hidden))
@@ -174,8 +174,8 @@ class TestTrees:
         assert sum(len(leaf.candidates) for leaf in leaves(found.root)) == len(variants)
 
     def test_a_variant_for_the_rest_is_tried_last_everywhere(self) -> None:
-        fixed = [tree.Variant(pattern(tensor("float32", hidden))) for hidden in (64, 128, 256)]
-        found = tree.decision_tree([tree.Variant(pattern(tensor("float32", "n"))), *fixed])
+        fixed = [tree.DispatchVariant(pattern(tensor("float32", hidden))) for hidden in (64, 128, 256)]
+        found = tree.decision_tree([tree.DispatchVariant(pattern(tensor("float32", "n"))), *fixed])
         assert [[c.variant for c in leaf.candidates] for leaf in leaves(found.root)] == [
             [1, 0],
             [2, 0],
@@ -186,7 +186,9 @@ class TestTrees:
     def test_trees_do_not_grow_without_bound(self) -> None:
         extents = [f"e{index}" for index in range(12)]
         variants = [
-            tree.Variant(pattern(tensor("float32", *extents[:i], value, *extents[i + 1 :])), priority=i)
+            tree.DispatchVariant(
+                pattern(tensor("float32", *extents[:i], value, *extents[i + 1 :])), priority=i
+            )
             for i in range(12)
             for value in (2, 3)
         ]
@@ -196,24 +198,28 @@ class TestTrees:
 
     def test_a_priority_decides_between_variants_that_overlap(self) -> None:
         by4, by6 = (pattern(tensor("float32", Symbol("n", divisible_by=by))) for by in (4, 6))
-        assert tree.decision_tree([tree.Variant(by4), tree.Variant(by6)]).ambiguities
-        found = tree.decision_tree([tree.Variant(by4), tree.Variant(by6, priority=1)])
+        assert tree.decision_tree([tree.DispatchVariant(by4), tree.DispatchVariant(by6)]).ambiguities
+        found = tree.decision_tree([tree.DispatchVariant(by4), tree.DispatchVariant(by6, priority=1)])
         assert not found.ambiguities
         assert [c.variant for c in leaves(found.root)[0].candidates] == [1, 0]
 
     def test_variants_for_different_gpus_may_overlap(self) -> None:
         same = pattern(tensor("float32", "n", device="cuda"))
         assert not tree.decision_tree(
-            [tree.Variant(same, ("sm_80",)), tree.Variant(same, ("sm_90a",))]
+            [tree.DispatchVariant(same, ("sm_80",)), tree.DispatchVariant(same, ("sm_90a",))]
         ).ambiguities
         assert tree.decision_tree(
-            [tree.Variant(same, ("sm_80",)), tree.Variant(same, ("sm_86",))]
+            [tree.DispatchVariant(same, ("sm_80",)), tree.DispatchVariant(same, ("sm_86",))]
         ).ambiguities
 
     def test_priorities_against_specificity_in_a_ring_are_ambiguous(self) -> None:
         size = [Symbol("n", divisible_by=by) for by in (4, 8, 6)]
         wide, narrow, other = (pattern(tensor("float32", n)) for n in size)
-        ring = [tree.Variant(wide, priority=2), tree.Variant(narrow), tree.Variant(other, priority=1)]
+        ring = [
+            tree.DispatchVariant(wide, priority=2),
+            tree.DispatchVariant(narrow),
+            tree.DispatchVariant(other, priority=1),
+        ]
         assert tree.decision_tree(ring).ambiguities
 
 

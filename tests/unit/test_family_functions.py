@@ -11,7 +11,7 @@ import pytest
 from stubgen.families import tree
 from stubgen.families.constraints import Feature, Integers, Values
 from stubgen.families.families import decision_tree, families, gaps, selections
-from stubgen.families.tree import Candidate, Leaf, Switch
+from stubgen.families.tree import Leaf, LeafVariant, Switch
 from stubgen.model.effects import Effects
 from stubgen.model.library import (
     Axis,
@@ -380,7 +380,7 @@ def test_a_tree_is_as_shallow_as_can_be() -> None:
     for (_, node), pair_ in zip(root.branches, ((0, 3), (1, 4), (2, 5)), strict=True):
         assert node == Switch(
             Feature(X, "dtype"),
-            ((("int16",), Leaf((Candidate(pair_[1]),))), (("int8",), Leaf((Candidate(pair_[0]),)))),
+            ((("int16",), Leaf((LeafVariant(pair_[1]),))), (("int8",), Leaf((LeafVariant(pair_[0]),)))),
             Leaf(),
         )
     assert root.otherwise == Leaf()
@@ -390,7 +390,7 @@ def test_values_that_lead_to_the_same_are_one_branch() -> None:
     root = decided(*of([ScalarSlot("float32"), NoneSlot()]))
     assert root == Switch(
         Feature(X, "kind"),
-        ((("bool", "float", "int"), Leaf((Candidate(0),))), (("none",), Leaf((Candidate(1),)))),
+        ((("bool", "float", "int"), Leaf((LeafVariant(0),))), (("none",), Leaf((LeafVariant(1),)))),
         Leaf(),
     )
 
@@ -403,8 +403,8 @@ def test_what_all_demand_alike_is_not_tested() -> None:
     by8, by4 = (tensor("int8", Symbol("n", 64, by), 16, alignment=16) for by in (8, 4))
     assert decided(*of([by4, by8])) == Leaf(
         (
-            Candidate(1, ((Feature(X, "extent"), Integers(multiple_of=8)),)),
-            Candidate(0, ((Feature(X, "extent"), Integers(multiple_of=4)),)),
+            LeafVariant(1, ((Feature(X, "extent"), Integers(multiple_of=8)),)),
+            LeafVariant(0, ((Feature(X, "extent"), Integers(multiple_of=4)),)),
         )
     )
 
@@ -414,7 +414,9 @@ def test_sizes_that_all_want_to_be_the_same_are_not_tested() -> None:
     flat = tensor("int8", "n", "n", "m", strides=(1, 1, 1))
     first, second, third = (Feature(X, "extent", index) for index in range(3))
     root = decided(*of([flat, square]))
-    assert root == Leaf((Candidate(1, (), ((first, second, third),)), Candidate(0, (), ((first, second),))))
+    assert root == Leaf(
+        (LeafVariant(1, (), ((first, second, third),)), LeafVariant(0, (), ((first, second),)))
+    )
 
 
 def test_sizes_that_have_to_be_the_same_are_tested_in_order() -> None:
@@ -422,13 +424,13 @@ def test_sizes_that_have_to_be_the_same_are_tested_in_order() -> None:
     free = tensor("int8", *"abcdefghij", strides=(1,) * 10)
     extents = [Feature(X, "extent", index) for index in range(10)]
     groups = tuple(zip(extents[::2], extents[1::2], strict=True))
-    assert decided(*of([free, pairs])) == Leaf((Candidate(1, (), groups), Candidate(0)))
+    assert decided(*of([free, pairs])) == Leaf((LeafVariant(1, (), groups), LeafVariant(0)))
 
 
 def test_floats_are_not_switched_on() -> None:
     constants = [TupleSlot((ConstantSlot(value),)) for value in (0.5, 1.5)]
     tests = [((Feature((0, 0), "float"), Values(frozenset({value}))),) for value in (0.5, 1.5)]
-    assert decided(*of(constants)) == Leaf((Candidate(0, tests[0]), Candidate(1, tests[1])))
+    assert decided(*of(constants)) == Leaf((LeafVariant(0, tests[0]), LeafVariant(1, tests[1])))
 
 
 def test_the_order_is_by_specificity_then_priority_then_place() -> None:

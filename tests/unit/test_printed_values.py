@@ -25,7 +25,7 @@ from stubgen.model.library import (
 )
 from stubgen.render import cpp_types, layout, python_types, type_trees
 from stubgen.render.c import c_values
-from stubgen.render.c.c_values import Packing, Value
+from stubgen.render.c.c_values import CallerValue, Packing
 from stubgen.render.type_trees import Literal, Name, Tuple, Type
 from tests.dispatch.models import tensor
 
@@ -94,7 +94,7 @@ def one_of(*slots: Slot) -> OneOfSlot:
 )
 def test_each_slot_has_a_type(slot: Slot, c: str, cpp: str | None, python: str | None) -> None:
     if not isinstance(slot, OneOfSlot) or not any(isinstance(a, TupleSlot) for a in slot.alternatives):
-        declared = Value("x", "x", slot).declaration("pkg", {})
+        declared = CallerValue("x", "x", slot).declaration("pkg", {})
         if not (isinstance(slot, OneOfSlot) and U64 in slot.alternatives):
             assert declared == f"{c} x"
     if cpp is not None:

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 import stubgen
-from stubgen.build.reuse import Found, Reuse
-from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Outcome, Settings
+from stubgen.build.reuse import CachedKernel, Reuse
+from stubgen.compiler.jobs import Compiled, CompileJob, Declared, ModuleJob, Outcome, WorkerSettings
 from stubgen.config.devices import builtin_profile
 from stubgen.model.library import Place
 from stubgen.native.host_ir import IRFile
@@ -61,7 +61,7 @@ class Project:
         for file, text in FILES.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(text)
-        self.settings = Settings(str(folder), "sm_90a", PROFILE, str(folder))
+        self.settings = WorkerSettings(str(folder), "sm_90a", PROFILE, str(folder))
         self.declared = Declared(0, "scale", Place("kernels/k.py", 17), options="--opt-level 3")
         self.package = "ops"
         compiled = Compiled("scale", self.declared.place, (), (), "scale()", has_device_code=True)
@@ -91,7 +91,7 @@ class Project:
         inputs = BuildInputs(self.folder, modules)
         return Reuse(FolderCache(self.folder / "cache"), inputs, self.settings)
 
-    def found(self) -> Found | None:
+    def found(self) -> CachedKernel | None:
         return self.reuse().compiled(self.job())
 
 

@@ -9,6 +9,7 @@ import ast
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,27 @@ def test_the_documentation_has_the_rooms_in_their_order() -> None:
 
 if __name__ == "__main__":
     print(table())
+
+
+def _modules() -> list[Path]:
+    return sorted((ROOT / "stubgen").rglob("*.py"))
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    names = Counter(
+        node.name
+        for path in _modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_docstrings_say_what_is_returned() -> None:
+    beginnings = (
+        (ast.get_docstring(node) or "").partition(" ")[0]
+        for path in _modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module)
+    )
+    assert "Give" not in beginnings

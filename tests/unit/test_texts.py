@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stubgen.inspection.texts import Value, parse
+from stubgen.inspection.texts import SelectorValue, parse
 from stubgen.model.library import (
     ConstantSlot,
     NoneSlot,
@@ -93,9 +93,9 @@ def test_families_state_alternatives_and_choices() -> None:
         TensorSlot("float16", (Symbol("m"), 1024), device=None),
         NoneSlot(),
     )
-    assert alternatives["kind"] == (Value("a, b"), Value("|"), NoneSlot())
-    assert alternatives["n"] == (Value(1), Value(2.5), Value(-3))
-    assert alternatives["flag"] == (Value(False), Value(True))
+    assert alternatives["kind"] == (SelectorValue("a, b"), SelectorValue("|"), NoneSlot())
+    assert alternatives["n"] == (SelectorValue(1), SelectorValue(2.5), SelectorValue(-3))
+    assert alternatives["flag"] == (SelectorValue(False), SelectorValue(True))
     assert alternatives["t"] == (TupleSlot((ConstantSlot(3), ConstantSlot(True), ConstantSlot(0.5))),)
     assert alternatives["s"] == (ShapeSlot((4, Symbol("n"))),)
     assert alternatives["p"] == (PointerSlot(),)
@@ -178,4 +178,4 @@ def test_choices_may_be_any_text() -> None:
     for value in ('"', "\\", "`", ")", "é", "\n"):
         stated = parse(f"f(a: {json.dumps(value)})")
         assert stated is not None
-        assert stated.parameters[0].alternatives == (Value(value),)
+        assert stated.parameters[0].alternatives == (SelectorValue(value),)

@@ -10,7 +10,7 @@ from typing import Any
 
 from stubgen.compiler.dask import dask_worker, tasks
 from stubgen.compiler.dask.cluster import Cluster
-from stubgen.compiler.dask.tasks import Answer, Task
+from stubgen.compiler.dask.tasks import Answer, ClusterTask
 from stubgen.problems.problem import StubgenError, problem
 
 _TRIES = 3
@@ -55,7 +55,7 @@ class Batch:
         In the order that they are begun in.
     """
 
-    def __init__(self, cluster: Cluster, run: bytes, sources: bytes, tasks: Sequence[Task]) -> None:
+    def __init__(self, cluster: Cluster, run: bytes, sources: bytes, tasks: Sequence[ClusterTask]) -> None:
         self._cluster, self._run, self._sources = cluster, run, sources
         self._tasks = tasks
         self._open: dict[str, _Given] = {}

@@ -15,8 +15,8 @@ import msgspec
 from stubgen.compiler.dask import dask_worker, plain, tasks, versions
 from stubgen.compiler.dask.batch import Batch, Failed
 from stubgen.compiler.dask.cluster import Cluster
-from stubgen.compiler.dask.tasks import Answer, Run, Task
-from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.compiler.dask.tasks import Answer, ClusterTask, Run
+from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, WorkerSettings
 from stubgen.model.library import Place
 from stubgen.problems.problem import Problem, problem, raise_if_any
 from stubgen.sources.inputs import BuildInputs
@@ -76,7 +76,7 @@ class DaskExecutor:
         return self._connected.warnings() if self._connected else ()
 
     @contextlib.contextmanager
-    def workers(self, settings: Settings) -> Generator[DaskWorkers, None, None]:
+    def workers(self, settings: WorkerSettings) -> Generator[DaskWorkers, None, None]:
         """Return the cluster, as the workers for one architecture."""
         files = {*self._inputs.files, *self._inputs.data}
         base = tasks.common_folder([self._project, *(path.parent for path in files)])
@@ -105,7 +105,7 @@ class DaskWorkers:
     def expand(self, modules: Sequence[ModuleJob]) -> list[Expansion]:
         """List what each module declares, in the order of the modules."""
         expansions = [Expansion()] * len(modules)
-        for position, answer in self._answers([Task("expand", module) for module in modules]):
+        for position, answer in self._answers([ClusterTask("expand", module) for module in modules]):
             module = modules[position]
             expansions[position] = (
                 Expansion(problems=(_lost(answer, module.file, Place(module.file, 1)),))
@@ -140,7 +140,7 @@ class DaskWorkers:
                 facts[position] = msgspec.msgpack.decode(answer.result, type=Facts | None)
         return facts
 
-    def _answers(self, wanted: Sequence[Task]) -> Iterator[tuple[int, Answer | Failed]]:
+    def _answers(self, wanted: Sequence[ClusterTask]) -> Iterator[tuple[int, Answer | Failed]]:
         """Yield what tasks come to, with the logs that they name written here.
 
         Raises
@@ -161,8 +161,8 @@ class DaskWorkers:
         return msgspec.msgpack.decode(answer.result, type=kind)
 
 
-def _task(kind: Any, job: CompileJob) -> Task:
-    return Task(kind, job.module, job.declared, job.build_name)
+def _task(kind: Any, job: CompileJob) -> ClusterTask:
+    return ClusterTask(kind, job.module, job.declared, job.build_name)
 
 
 def _lost(failed: Failed, what: str, place: Place | None, kernel: str | None = None) -> Problem:

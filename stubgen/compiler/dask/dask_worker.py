@@ -20,7 +20,7 @@ from typing import Any, cast
 import msgspec
 
 from stubgen.compiler.dask import host, tasks, versions
-from stubgen.compiler.dask.tasks import Answer, Run, Task
+from stubgen.compiler.dask.tasks import Answer, ClusterTask, Run
 from stubgen.compiler.jobs import ModuleJob
 
 _STARTING = 600.0
@@ -51,7 +51,7 @@ class _Place:
 _lock = threading.Lock()
 _places: dict[str, _Place] = {}
 """By name of a run."""
-_idle: list[_Process] = []
+_idle: list[_WorkerProcess] = []
 """Processes without a task; the last one was used last."""
 
 
@@ -71,7 +71,7 @@ def do(run: bytes, task: bytes, sources: bytes) -> bytes:
         :class:`~stubgen.compiler.dask.tasks.Answer`, packed.
     """
     try:
-        answer = _answer(tasks.unpack(run, Run), tasks.unpack(task, Task), sources)
+        answer = _answer(tasks.unpack(run, Run), tasks.unpack(task, ClusterTask), sources)
     except Exception as error:  # of any class
         answer = Answer(trouble=f"{type(error).__name__}: {' '.join(str(error).split())}")
     if answer.trouble or answer.problems or (answer.result and not answer.ir):
@@ -79,7 +79,7 @@ def do(run: bytes, task: bytes, sources: bytes) -> bytes:
     return tasks.pack(msgspec.structs.replace(answer, worker=_own_address()))
 
 
-def _answer(run: Run, task: Task, sources: bytes) -> Answer:
+def _answer(run: Run, task: ClusterTask, sources: bytes) -> Answer:
     differences = versions.differences(run.versions, versions.installed(run.packages))
     if differences:
         return Answer(differences=differences)
@@ -149,7 +149,7 @@ class _There:
         self.settings = msgspec.structs.replace(run.settings, project=project, log_dir=str(logs))
         self._places = {str(logs): run.settings.log_dir, str(self._sources): run.base}
 
-    def task(self, task: Task) -> Task:
+    def task(self, task: ClusterTask) -> ClusterTask:
         """Return a task with the paths of this machine."""
         module: ModuleJob = msgspec.structs.replace(
             task.module, path=self._here(task.module.path), import_root=self._here(task.module.import_root)
@@ -164,7 +164,7 @@ class _There:
         return str(self._sources / Path(path).relative_to(self._base))
 
 
-class _Process:
+class _WorkerProcess:
     """A process for one architecture of one run."""
 
     def __init__(self, run: Run, there: _There) -> None:
@@ -188,7 +188,7 @@ class _Process:
         self._process.stdout.close()
         self._requests.send_bytes(msgspec.msgpack.encode(there.settings))
 
-    def ask(self, task: Task) -> Answer:
+    def ask(self, task: ClusterTask) -> Answer:
         """Have a task done.
 
         Raises
@@ -231,7 +231,7 @@ class _Process:
 
 
 @contextlib.contextmanager
-def _process(run: Run, there: _There) -> Generator[_Process, None, None]:
+def _process(run: Run, there: _There) -> Generator[_WorkerProcess, None, None]:
     """Lend a process; those for other architectures are ended for it, so that a run has no more than threads.
 
     Those of other runs are left alone: ending each other's, runs would start one for every task.
@@ -243,7 +243,7 @@ def _process(run: Run, there: _There) -> Generator[_Process, None, None]:
         _idle[:] = [p for p in _idle if p is not taken and p not in ended]
     for process in ended:
         process.end()
-    process = taken or _Process(run, there)
+    process = taken or _WorkerProcess(run, there)
     try:
         yield process
     except BaseException:

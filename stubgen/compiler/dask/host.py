@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from stubgen.compiler.dask.tasks import Answer, Task
+from stubgen.compiler.dask.tasks import Answer, ClusterTask
 from stubgen.compiler.executors import Workers
-from stubgen.compiler.jobs import CompileJob, Outcome, Settings
+from stubgen.compiler.jobs import CompileJob, Outcome, WorkerSettings
 from stubgen.compiler.local import pool
 from stubgen.problems.problem import StubgenError
 
@@ -37,10 +37,10 @@ def main() -> None:
     parent = os.getppid()
     threading.Thread(target=_live, args=(answers, parent), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
-        settings = msgspec.msgpack.decode(requests.recv_bytes(), type=Settings)
+        settings = msgspec.msgpack.decode(requests.recv_bytes(), type=WorkerSettings)
         with pool.workers(settings, 1) as workers:
             while requests.poll(_IDLE):
-                task = msgspec.msgpack.decode(requests.recv_bytes(), type=Task)
+                task = msgspec.msgpack.decode(requests.recv_bytes(), type=ClusterTask)
                 answers.send(msgspec.msgpack.encode(_answer(workers, task, Path(settings.log_dir))))
 
 
@@ -56,14 +56,14 @@ class _Answers:
             self._connection.send_bytes(message)
 
 
-def _answer(workers: Workers, task: Task, logs: Path) -> Answer:
+def _answer(workers: Workers, task: ClusterTask, logs: Path) -> Answer:
     try:
         return _result(workers, task, logs)
     except OSError as error:
         return Answer(trouble=f"{error.strerror or error}: {error.filename or tempfile.gettempdir()}")
 
 
-def _result(workers: Workers, task: Task, logs: Path) -> Answer:
+def _result(workers: Workers, task: ClusterTask, logs: Path) -> Answer:
     with tempfile.TemporaryDirectory(prefix="cute-stubgen-") as scratch:
         ir = Path(scratch) / "kernel.ll"
         try:
@@ -75,7 +75,7 @@ def _result(workers: Workers, task: Task, logs: Path) -> Answer:
         return Answer(result=result, ir=ir.read_bytes() if ir.exists() else b"", logs=texts)
 
 
-def _done(workers: Workers, task: Task, ir_path: str) -> Any:
+def _done(workers: Workers, task: ClusterTask, ir_path: str) -> Any:
     if task.declared is None:
         (expansion,) = workers.expand([task.module])
         return expansion

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from stubgen.compiler.jobs import Declared, ModuleJob, Settings
+from stubgen.compiler.jobs import Declared, ModuleJob, WorkerSettings
 from stubgen.problems.problem import Problem, StubgenError, problem
 from stubgen.store.cache import opened, sealed
 
@@ -27,7 +27,7 @@ class Run(msgspec.Struct, frozen=True):
 
     name: str
     """Nobody else's."""
-    settings: Settings
+    settings: WorkerSettings
     """Paths in it and in tasks are those of the machine that the run was started on."""
     base: str
     """The folder that all sources lie below."""
@@ -39,7 +39,7 @@ class Run(msgspec.Struct, frozen=True):
     """Seconds after which what says nothing counts as gone."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class ClusterTask(msgspec.Struct, frozen=True):
     """Something to be done for a module, or for a kernel in it."""
 
     kind: Literal["expand", "compile", "facts"]

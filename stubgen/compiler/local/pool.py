@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing import forkserver
 from typing import Any
 
-from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, Settings
+from stubgen.compiler.jobs import CompileJob, Expansion, Facts, ModuleJob, Outcome, WorkerSettings
 from stubgen.compiler.local.processes import Ended, Marked, Processes, Task, Watcher
 from stubgen.model.library import Place
 from stubgen.model.supported import DSL
@@ -105,7 +105,7 @@ def _ended(end: Ended, what: str, place: Place | None, kernel: str | None = None
 
 
 @contextmanager
-def workers(settings: Settings, jobs: int) -> Generator[Pool, None, None]:
+def workers(settings: WorkerSettings, jobs: int) -> Generator[Pool, None, None]:
     """Start worker processes, and end them.
 
     The processes are forked from a server process, so that the DSL (a second or two) is imported once and the
@@ -146,7 +146,7 @@ def _only(processes: Processes, task: Task, what: str) -> Any:
 
 
 @contextmanager
-def _forked(count: int, settings: Settings | None) -> Generator[Processes, None, None]:
+def _forked(count: int, settings: WorkerSettings | None) -> Generator[Processes, None, None]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_SERVER])
     _forget_dsl_settings()
@@ -186,11 +186,11 @@ def _forget_dsl_settings() -> None:
 class _Process:
     """What a worker process keeps between its tasks."""
 
-    settings: Settings | None = None
+    settings: WorkerSettings | None = None
     worker: Any = None
 
 
-def _enter(settings: Settings | None) -> None:
+def _enter(settings: WorkerSettings | None) -> None:
     _Process.settings = settings
 
 

@@ -71,7 +71,7 @@ def bind(call: Call) -> inspect.BoundArguments:
         raise RefusedError(finding("CS210", reason=reason)) from None
     if exported_functions.is_unbound_method(call.fn) and _describes(given.get("self")):
         raise RefusedError(_without_object(call.fn))
-    build = _Builder()
+    build = _ArgumentBuilder()
     values: dict[str, Any] = {}
     wrong: list[Finding] = []
     for name, parameter in signature.parameters.items():
@@ -159,7 +159,7 @@ def ignored_numbers(call: Call) -> Iterator[Finding]:
             yield finding("CS601", name, value=dsl.plain(value), default=default)
 
 
-class _Builder:
+class _ArgumentBuilder:
     """Builds the arguments of one call; one :class:`Dim` is one symbol throughout."""
 
     def __init__(self) -> None:

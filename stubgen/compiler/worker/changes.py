@@ -124,7 +124,7 @@ def _package(name: str) -> str:
     return name.partition(".")[0]
 
 
-class Changes:
+class ProcessChanges:
     """What was changed in this process, and by whom, since it was set up for kernel modules.
 
     Parameters
@@ -274,7 +274,7 @@ def _process_state() -> dict[str, Any]:
 _run = SourceFileLoader.exec_module
 
 
-def _tell_of_imports(changes: Changes) -> None:
+def _tell_of_imports(changes: ProcessChanges) -> None:
     """Tell these changes of modules that are imported."""
 
     def exec_module(self: SourceFileLoader, module: types.ModuleType) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import stubgen
-from stubgen.compiler.jobs import ModuleJob, Settings
+from stubgen.compiler.jobs import ModuleJob, WorkerSettings
 from stubgen.compiler.worker.dsl import dsl
 from stubgen.compiler.worker.errors import essence, exit_call, file_in_library, place_in, uncoloured
 from stubgen.declare.labels import DeclarationError
@@ -20,7 +20,7 @@ from stubgen.model.library import Place
 from stubgen.problems.problem import Problem, problem
 
 
-def import_module(settings: Settings, module: ModuleJob) -> None:
+def import_module(settings: WorkerSettings, module: ModuleJob) -> None:
     """Import a kernel module.
 
     Raises
@@ -40,7 +40,7 @@ def import_module(settings: Settings, module: ModuleJob) -> None:
     importlib.import_module(module.import_name)
 
 
-def import_problem(settings: Settings, module: ModuleJob, error: BaseException) -> Problem:
+def import_problem(settings: WorkerSettings, module: ModuleJob, error: BaseException) -> Problem:
     """Say what went wrong, where in the project, and where the traceback is."""
     place = place_in(error, settings.project) or Place(module.file, 1)
     if isinstance(error, DeclarationError):

@@ -31,11 +31,11 @@ from stubgen.compiler.jobs import (
     LeftOut,
     ModuleJob,
     Outcome,
-    Settings,
+    WorkerSettings,
 )
 from stubgen.compiler.worker import abi, arguments, author_classes, checks, exported_functions
 from stubgen.compiler.worker.capture import Printed, printing_to
-from stubgen.compiler.worker.changes import Baseline, Changes
+from stubgen.compiler.worker.changes import Baseline, ProcessChanges
 from stubgen.compiler.worker.device import DeviceAnswers, answer_for_torch
 from stubgen.compiler.worker.dsl import argument_checks, dsl, size_names
 from stubgen.compiler.worker.errors import essence, place_in, relative_to_project
@@ -73,10 +73,10 @@ def detect_arch() -> str | None:
 class Worker:
     """A worker process, set up for one architecture."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         self._problems = _set_up(settings)
-        self.changes = Changes(_BASELINE, settings.project)
+        self.changes = ProcessChanges(_BASELINE, settings.project)
         self._imported: dict[str, tuple[Declaration, ...] | Problem] = {}
         self._elsewhere: dict[str, tuple[Exported, ...]] = {}
 
@@ -228,7 +228,7 @@ class Worker:
 # The process
 
 
-def _set_up(settings: Settings) -> tuple[Problem, ...]:
+def _set_up(settings: WorkerSettings) -> tuple[Problem, ...]:
     lacking = dsl.check()
     if lacking:
         return (
@@ -257,7 +257,7 @@ def _set_up(settings: Settings) -> tuple[Problem, ...]:
     return ()
 
 
-def _unknown_archs(settings: Settings) -> tuple[Problem, ...]:
+def _unknown_archs(settings: WorkerSettings) -> tuple[Problem, ...]:
     """Find architectures that the DSL does not know, among all that the user names."""
     known = dsl.known_archs()
     return tuple(
@@ -310,7 +310,7 @@ def _why_empty(items: Sequence[tuple[Declaration, object]]) -> str:
 class _Job:
     """Compiles one declaration."""
 
-    def __init__(self, settings: Settings, declared: Declared) -> None:
+    def __init__(self, settings: WorkerSettings, declared: Declared) -> None:
         self.settings = settings
         self.declared = declared
 

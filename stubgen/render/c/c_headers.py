@@ -9,7 +9,7 @@ import msgspec
 
 from stubgen.model.library import Family, Kernel, Library, Module, TupleSlot
 from stubgen.render.c import c_values
-from stubgen.render.c.c_values import Packing, Value
+from stubgen.render.c.c_values import CallerValue, Packing
 from stubgen.render.cpp import cpp_comments
 from stubgen.render.cpp.cpp_structs import ModuleStructs, Struct, library_structs
 from stubgen.render.header_parts import HeaderMember, HeaderStruct
@@ -29,7 +29,7 @@ _TRUE_OF_ALL = (
 
 
 @dataclass(frozen=True)
-class _Function:
+class _CFunction:
     """A function, ready to be put into a header."""
 
     entry_point: str
@@ -117,7 +117,7 @@ def _struct(
 # Functions
 
 
-def _functions(module: Module, structs: ModuleStructs, package: str) -> Iterator[_Function]:
+def _functions(module: Module, structs: ModuleStructs, package: str) -> Iterator[_CFunction]:
     """Return the public functions of a module, and behind each family its variants."""
     for function in module.functions:
         variants = module.variants(function) if isinstance(function, Family) else ()
@@ -128,12 +128,12 @@ def _functions(module: Module, structs: ModuleStructs, package: str) -> Iterator
 
 def _function(
     function: Kernel | Family, structs: ModuleStructs, package: str, variants: Sequence[Kernel] = ()
-) -> _Function:
+) -> _CFunction:
     symbol = function.linker_symbol(package)
     parts = [part for p in function.parameters for part in c_values.taken_apart(p, structs.of)]
     values = c_values.arguments(parts)
     declared = [value.declaration(package, structs.of) for value in values]
-    return _Function(
+    return _CFunction(
         entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);"),
         comment=cpp_comments.function_comment(
             msgspec.structs.replace(function, parameters=tuple(parts)),
@@ -147,7 +147,7 @@ def _function(
 
 
 def _body(
-    function: Kernel | Family, symbol: str, values: list[Value], structs: ModuleStructs, package: str
+    function: Kernel | Family, symbol: str, values: list[CallerValue], structs: ModuleStructs, package: str
 ) -> list[str]:
     packing = Packing(package, c_values.texts(values, structs.of))
     packed = [packing.value(p.name, p.slot) for p in function.parameters]

@@ -41,7 +41,7 @@ _SCALARS = {"bool": "bool", "float64": "double", "uint64": "uint64"}
 
 
 @dataclass(frozen=True)
-class Value:
+class CallerValue:
     """Something that a caller passes: an argument, or a member of a struct."""
 
     path: str
@@ -65,12 +65,12 @@ def taken_apart(parameter: Parameter, structs: Mapping[TupleSlot, Struct]) -> It
         yield from taken_apart(Parameter(parameter.name + step, item), structs)
 
 
-def arguments(parts: Sequence[Parameter]) -> list[Value]:
+def arguments(parts: Sequence[Parameter]) -> list[CallerValue]:
     """Return what callers pass for parameters that have been taken apart; hidden ones are left out."""
     return _named([(part.name, part.slot) for part in parts if not is_hidden(part.slot)])
 
 
-def members(slot: TupleSlot, structs: Mapping[TupleSlot, Struct]) -> list[Value]:
+def members(slot: TupleSlot, structs: Mapping[TupleSlot, Struct]) -> list[CallerValue]:
     """Return the members of a record's struct; their paths start at the record."""
     parts = [
         part
@@ -80,7 +80,7 @@ def members(slot: TupleSlot, structs: Mapping[TupleSlot, Struct]) -> list[Value]
     return arguments(parts)
 
 
-def _named(parts: Sequence[tuple[str, Slot]]) -> list[Value]:
+def _named(parts: Sequence[tuple[str, Slot]]) -> list[CallerValue]:
     """Name what is passed so that C accepts the names and no two are the same."""
     paths = [path for path, _ in parts]
     names: list[str] = []
@@ -91,7 +91,7 @@ def _named(parts: Sequence[tuple[str, Slot]]) -> list[Value]:
         names.append(name)
     taken = _NAMES_IN_BODIES.union(name for name in names if name.startswith(_LOCALS))
     spelled = cpp_types.parameter_names(names, taken)
-    return [Value(path, name, slot) for (path, slot), name in zip(parts, spelled, strict=True)]
+    return [CallerValue(path, name, slot) for (path, slot), name in zip(parts, spelled, strict=True)]
 
 
 def _steps(slot: TupleSlot) -> Iterator[tuple[str, Slot]]:
@@ -267,7 +267,7 @@ class Packing:
         return f"{self.package}__{name}({argument})"
 
 
-def texts(values: Sequence[Value], structs: Mapping[TupleSlot, Struct]) -> dict[str, str]:
+def texts(values: Sequence[CallerValue], structs: Mapping[TupleSlot, Struct]) -> dict[str, str]:
     """Say for each path how a function's body refers to it, members of structs included."""
     found: dict[str, str] = {}
     for value in values:

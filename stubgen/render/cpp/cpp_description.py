@@ -32,7 +32,7 @@ _OWN_NAMES = frozenset({"Extent", "Family", "Kernel", "Kind", "Parameter", "View
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class _DescribedKernel:
     """A kernel, ready to be put into the header."""
 
     scope: str
@@ -44,12 +44,12 @@ class _Kernel:
 
 
 @dataclass(frozen=True)
-class _Family:
+class _DescribedFamily:
     """A family, ready to be put into the header."""
 
     name: str
     identifier: str
-    variants: list[_Kernel]
+    variants: list[_DescribedKernel]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Single:
     """A kernel that is no variant."""
 
     identifier: str
-    kernel: _Kernel
+    kernel: _DescribedKernel
 
 
 def cpp_description(library: Library) -> dict[str, str]:
@@ -69,7 +69,7 @@ def cpp_description(library: Library) -> dict[str, str]:
         _Single(identifiers[f.name], _kernel(f, library.package)) for f in functions if isinstance(f, Kernel)
     ]
     families = [
-        _Family(
+        _DescribedFamily(
             family.name,
             identifiers[family.name],
             [_kernel(variant, library.package) for variant in module.variants(family)],
@@ -81,7 +81,7 @@ def cpp_description(library: Library) -> dict[str, str]:
     return {f"{library.package}/include/{library.package}/description.hpp": text}
 
 
-def _kernel(kernel: Kernel, package: str) -> _Kernel:
+def _kernel(kernel: Kernel, package: str) -> _DescribedKernel:
     scope = f"{package}::description::detail::{kernel.name}"
     arrays = [line for index, p in enumerate(kernel.parameters) for line in _arrays(index, p.slot)]
     parameters = [_parameter(index, p) for index, p in enumerate(kernel.parameters)]
@@ -98,7 +98,7 @@ def _kernel(kernel: Kernel, package: str) -> _Kernel:
         _view(f"detail::{kernel.name}::archs", len(kernel.archs)),
     ]
     literal = f"{{{cpp_types.string(name)}, {', '.join(views)}}}"
-    return _Kernel(scope, kernel.name, arrays, literal)
+    return _DescribedKernel(scope, kernel.name, arrays, literal)
 
 
 def _view(array: str, size: int) -> str:

@@ -31,7 +31,7 @@ from stubgen.render.templates import fill
 
 
 @dataclass(frozen=True)
-class _Function:
+class _CppFunction:
     """A function, ready to be put into a header."""
 
     entry_point: str
@@ -52,12 +52,12 @@ class _Enum:
 
 
 @dataclass(frozen=True)
-class _Family(_Function):
+class _CppFamily(_CppFunction):
     """A family, ready to be put into a header."""
 
     name: str = ""
     enums: list[_Enum] = field(default_factory=list[_Enum])
-    variants: list[_Function] = field(default_factory=list[_Function])
+    variants: list[_CppFunction] = field(default_factory=list[_CppFunction])
     namespace: str = ""
     """Of the variants."""
     template: str = ""
@@ -95,7 +95,7 @@ def _header(library: Library, module: Module, structs: ModuleStructs, taken: set
         else _function(function, structs, library.package)
         for function in module.functions
     ]
-    families = [function for function in functions if isinstance(function, _Family)]
+    families = [function for function in functions if isinstance(function, _CppFamily)]
     every = [*functions, *(variant for family in families for variant in family.variants)]
     return fill(
         "cpp/module.hpp.j2",
@@ -142,7 +142,7 @@ def _declaration(member: Member) -> str:
 # Functions
 
 
-def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
+def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _CppFunction:
     symbol = kernel.linker_symbol(package)
     spelled = _spelled(kernel, structs)
     comment = cpp_comments.function_comment(kernel, _by_name(kernel, spelled), structs.of)
@@ -151,7 +151,7 @@ def _function(kernel: Kernel, structs: ModuleStructs, package: str) -> _Function
 
 def _family(
     family: Family, module: Module, structs: ModuleStructs, package: str, taken: set[str], detail: str
-) -> _Family:
+) -> _CppFamily:
     variants = module.variants(family)
     symbol = family.linker_symbol(package)
     choices = cpp_families.choices(family, taken)
@@ -164,7 +164,7 @@ def _family(
     by_template = bool(choices) and all(choice.can_be_template_argument for choice in choices)
     names = [spelled[index] for index, p in enumerate(family.parameters) if p.name in types]
     left = [family.parameters[index] for index in kept], [spelled[index] for index in kept]
-    return _Family(
+    return _CppFamily(
         own.entry_point,
         own.comment,
         own.head,
@@ -186,7 +186,7 @@ def _family(
     )
 
 
-def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: str) -> _Function:
+def _variant(family: Family, kernel: Kernel, structs: ModuleStructs, package: str) -> _CppFunction:
     key = variant_of(kernel).key
     name = f"_{key}" if key[0].isdigit() else key
     [name] = cpp_types.parameter_names([name])
@@ -225,9 +225,9 @@ def _called(
     comment: list[str],
     choices: Mapping[str, cpp_families.Choice] | None = None,
     detail: str = "",
-) -> _Function:
+) -> _CppFunction:
     arguments = _arguments(parameters, spelled, structs, choices, detail)
-    return _Function(
+    return _CppFunction(
         entry_point=cpp_declaration(f"int {symbol}(void*, const TVMFFIAny*, std::int32_t, TVMFFIAny*);"),
         comment=comment,
         head=cpp_head(f"inline void {name}", _parameters(parameters, spelled, structs, choices)),

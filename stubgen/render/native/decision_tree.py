@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from stubgen.families import families
 from stubgen.families.constraints import Constraint, Feature, Integers, Layout, Path, Value, Values
-from stubgen.families.tree import Candidate, Leaf, Node, Switch
+from stubgen.families.tree import Leaf, LeafVariant, Node, Switch
 from stubgen.model.library import Kernel
 
 _TYPE_INDEXES = {
@@ -88,7 +88,7 @@ class _Writer:
             yield from _indented(otherwise, 4)
         yield "}"
 
-    def _candidate(self, candidate: Candidate) -> Iterator[str]:
+    def _candidate(self, candidate: LeafVariant) -> Iterator[str]:
         kernel = self._variants[candidate.variant]
         tests = [test for feature, constraint in candidate.tests for test in _tests(feature, constraint)]
         tests += [test for group in candidate.equal for test in _same(group)]

@@ -78,7 +78,7 @@ def choice_symbol(selection: Selection, family: Family, package: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class _DispatchedKernel:
     """A kernel with device code, of which there is a build for each architecture."""
 
     name: str
@@ -127,7 +127,7 @@ class _Selection:
 
 
 @dataclass(frozen=True)
-class _Family:
+class _DispatchedFamily:
     name: str
     symbols: tuple[str, ...]
     signature: str
@@ -143,8 +143,8 @@ class _Family:
     selections: list[_Selection]
 
 
-def _kernel(kernel: Kernel, package: str, arch_set: int) -> _Kernel:
-    return _Kernel(
+def _kernel(kernel: Kernel, package: str, arch_set: int) -> _DispatchedKernel:
+    return _DispatchedKernel(
         name=kernel.name,
         public_name=kernel.variant.family if kernel.variant else kernel.name,
         symbols=(kernel.symbol, kernel.linker_symbol(package)),
@@ -154,13 +154,13 @@ def _kernel(kernel: Kernel, package: str, arch_set: int) -> _Kernel:
     )
 
 
-def _family(family: Family, variants: Sequence[Kernel], package: str) -> _Family:
+def _family(family: Family, variants: Sequence[Kernel], package: str) -> _DispatchedFamily:
     symbols = (family.symbol, family.linker_symbol(package))
     found = selections(family, variants)
     kept = [i for i, p in enumerate(family.parameters) if not isinstance(p.slot, ChoiceSlot)]
     own = [family.parameters[i].name for i in kept]
     slots = [p.slot for p in family.parameters if isinstance(p.slot, ChoiceSlot)]
-    return _Family(
+    return _DispatchedFamily(
         name=family.name,
         symbols=symbols,
         signature=cpp_types.string(stated(family)),

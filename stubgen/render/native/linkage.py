@@ -10,7 +10,7 @@ from stubgen.render.templates import fill
 
 
 @dataclass(frozen=True)
-class _Function:
+class _RegisteredFunction:
     """A function of the library, ready to be put into a table."""
 
     name: str
@@ -107,8 +107,12 @@ def for_frameworks(library: Library) -> str:
 def registration(library: Library) -> str:
     """Return the C that registers every function with tvm-ffi."""
     package = library.package
-    functions = [_Function(kernel.name, kernel.linker_symbol(package)) for kernel in library.kernels]
-    functions += [_Function(family.name, family.linker_symbol(package)) for family in library.families]
+    functions = [
+        _RegisteredFunction(kernel.name, kernel.linker_symbol(package)) for kernel in library.kernels
+    ]
+    functions += [
+        _RegisteredFunction(family.name, family.linker_symbol(package)) for family in library.families
+    ]
     return fill(
         "native/register.c.j2", package=package, functions=functions, register=register_symbol(package)
     )

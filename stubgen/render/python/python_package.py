@@ -59,7 +59,7 @@ def python_package(library: Library) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ModuleEntry:
     """A line of a package's table of contents."""
 
     name: str
@@ -69,7 +69,7 @@ class _Entry:
 def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, str]:
     """Return ``__init__`` files: of the package itself, and of every folder that modules lie in."""
     template = "python/kwargs_init" if kwargs else "python/init"
-    entries = [_Entry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules]
+    entries = [_ModuleEntry(m.name, (m.doc.splitlines() or [""])[0]) for m in library.modules]
     context = {
         "package": library.package,
         "registered_as": library.registered_as,
@@ -89,7 +89,7 @@ def _package_files(library: Library, path: str, *, kwargs: bool) -> dict[str, st
     return files
 
 
-def _contents(package: str, entries: list[_Entry]) -> list[str]:
+def _contents(package: str, entries: list[_ModuleEntry]) -> list[str]:
     """Return the package's docstring, with a line for each module; the summaries are the users' own words."""
     shown = [entry for entry in entries if "." not in entry.name]
     width = max((len(entry.name) for entry in shown), default=0)
@@ -104,13 +104,13 @@ def _contents(package: str, entries: list[_Entry]) -> list[str]:
     ]
 
 
-def _folders(entries: list[_Entry]) -> set[str]:
+def _folders(entries: list[_ModuleEntry]) -> set[str]:
     return {
         entry.name.rsplit(".", depth)[0] for entry in entries for depth in range(1, entry.name.count(".") + 1)
     }
 
 
-def _children(entries: list[_Entry], prefix: str) -> list[str]:
+def _children(entries: list[_ModuleEntry], prefix: str) -> list[str]:
     names = {e.name[len(prefix) :].split(".")[0] for e in entries if e.name.startswith(prefix)}
     return sorted(names)
 
@@ -120,7 +120,7 @@ def _children(entries: list[_Entry], prefix: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Function:
+class _PythonFunction:
     """A function, ready to be put into a file."""
 
     name: str
@@ -145,7 +145,7 @@ class _VariantType:
 
 
 @dataclass(frozen=True)
-class _Family(_Function):
+class _PythonFamily(_PythonFunction):
     """A family, ready to be put into a positional module."""
 
     class_name: str = ""
@@ -159,10 +159,13 @@ class _Family(_Function):
 
 
 def _module_file(
-    template: str, library: Library, module: Module, surface: Callable[[Module, Kernel | Family], _Function]
+    template: str,
+    library: Library,
+    module: Module,
+    surface: Callable[[Module, Kernel | Family], _PythonFunction],
 ) -> str:
     functions = [surface(module, function) for function in module.functions]
-    families = [function for function in functions if isinstance(function, _Family)]
+    families = [function for function in functions if isinstance(function, _PythonFamily)]
     classes = [records.python_class(record, module) for record in module.records]
     used = [kind for function in functions for kind in function.uses]
     if surface is _positional:
@@ -190,10 +193,10 @@ def _module_file(
     )
 
 
-def _positional(module: Module, function: Kernel | Family) -> _Function:
+def _positional(module: Module, function: Kernel | Family) -> _PythonFunction:
     if isinstance(function, Family):
         return _family(module, function)
-    return _Function(
+    return _PythonFunction(
         function.name,
         "@_native",
         _positional_signature(function.name, function.parameters),
@@ -206,14 +209,14 @@ def _positional_signature(name: str, parameters: Iterable[Parameter], *first: st
     return call_like(f"def {name}", [*first, *python_types.positional_items(parameters)], " -> None:")
 
 
-def _family(module: Module, family: Family) -> _Family:
+def _family(module: Module, family: Family) -> _PythonFamily:
     variants = module.variants(family)
     class_name = _class_names(module)[family.name]
     types = _variant_types(family, class_name, overloads.by_signature(variants))
     signatures = overloads.overloads(family, variants)
     shown = [family.parameters, *signatures, *(kernel.parameters for kernel in variants)]
     count = f"{len(variants)} variant{'s' if len(variants) > 1 else ''}"
-    return _Family(
+    return _PythonFamily(
         name=family.name,
         decorator="@_family",
         signature=_positional_signature(family.name, family.parameters),
@@ -271,7 +274,7 @@ def _meet(first: str, second: str) -> bool:
     return short == long or re.fullmatch(r"Variants?\d*", long.removeprefix(short)) is not None
 
 
-def _keyword(module: Module, function: Kernel | Family) -> _Function:
+def _keyword(module: Module, function: Kernel | Family) -> _PythonFunction:
     parameters = function.parameters
     dataclasses = {record.name for record in module.records if record.kind == "dataclass"}
     unpacked = [p.name for p in parameters if python_types.holds_dataclass(p.slot, dataclasses)]
@@ -286,7 +289,7 @@ def _keyword(module: Module, function: Kernel | Family) -> _Function:
         overloads.overloads(function, module.variants(function)) if isinstance(function, Family) else []
     )
     signatures = _keyword_overloads(function, narrowed) if isinstance(function, Family) else []
-    return _Function(
+    return _PythonFunction(
         function.name,
         call_like("@_keywords", [f"_positional.{function.name}", *extra], ""),
         _keyword_signature(function.name, parameters, python_types.first_by_keyword(parameters)),
