@@ -136,8 +136,8 @@ def test_frameworks_are_named_in_the_configuration(tmp_path: Path) -> None:
 def test_effects_that_change_are_rendered_and_nothing_is_compiled(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.configure('frameworks = ["torch"]')
-    project.edit("first.py", lambda text: text.replace('device="cpu"))', 'device="cpu"), mutates="x")'))
-    project.edit("second.py", lambda text: text.replace("by=cutlass", 'mutates=("x",), by=cutlass'))
+    project.edit("first.py", lambda text: text.replace("sg.export(", 'sg.export(mutates="x")('))
+    project.edit("second.py", lambda text: text.replace("sg.kernel(", 'sg.kernel(mutates=("x",))('))
     project.generate()
     stub = tmp_path / "generated" / "cute_kernels" / "torch" / "__init__.py"
     assert "(Tensor(a0!) x) -> ()" in stub.read_text()
