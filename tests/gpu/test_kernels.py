@@ -6,6 +6,9 @@ can add up to, in units of the dtype's rounding error; they are not fitted to wh
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -370,3 +373,28 @@ def test_what_no_variant_accepts_is_refused(library):
     x = torch.zeros(2, 1024).cpu()
     with pytest.raises(ValueError, match=r"CPU\), expected it on a GPU when calling: `softmax"):
         library("softmax").softmax(x, x)
+
+
+SPOILT_CAPTURE = """
+import contextlib
+import torch
+from cute_kernels import elementwise
+
+x = torch.ones(8, device="cuda")
+elementwise.add_constant(x, x, 1.0)
+torch.cuda.synchronize()
+with torch.cuda.stream(torch.cuda.Stream()):
+    torch.cuda.CUDAGraph().capture_begin()
+    with contextlib.suppress(RuntimeError):
+        torch.cuda.synchronize()  # not allowed meanwhile: what is captured is spoilt
+    try:
+        elementwise.add_constant(x, x, 1.0)
+    except RuntimeError as error:
+        print(error, flush=True)
+"""
+
+
+def test_what_cuda_refuses_is_said_with_the_function():
+    """In a process of its own, of which PyTorch can make no more use afterwards."""
+    done = subprocess.run([sys.executable, "-c", SPOILT_CAPTURE], capture_output=True, text=True, timeout=300)
+    assert "cudaErrorStreamCaptureInvalidated in add_constant, built for sm_" in done.stdout, done.stderr
