@@ -726,3 +726,23 @@ def test_json_says_what_the_terminal_says(project: Project) -> None:
     assert [f"{p['message']}; {p['remedy']}" for p in data] == [p.message for p in told]
     assert [p["kernel"] for p in data] == ["add", "int"]
     assert {type(p["line"]) for p in data} == {int}
+
+
+def test_a_library_that_fails_is_named_with_its_line_and_its_traceback_is_kept(project: Project) -> None:
+    """The device is as it is while kernels are built: a script of one's own may not fail in the same way."""
+    project.write(
+        "broken_library.py",
+        "import torch\n\nif torch.cuda.is_available():\n"
+        "    raise RuntimeError(f'no such thing on sm_{torch.cuda.get_device_capability()[0]}0')\n",
+    )
+    project.write("kernels/k.py", HEADER + "import broken_library\n\nsg.export(add, v, v)\n")
+    (line,) = project.run("generate", "--arch", "sm_90a").stderr.splitlines()[-1:]
+    assert line.startswith(
+        "error: broken_library.py:4: CS204: kernels/k.py raised RuntimeError: no such thing on"
+    )
+    assert "sm_90" in line
+    log = Path(line.rpartition("the traceback is in ")[2])
+    text = log.read_text()
+    assert "Traceback (most recent call last)" in text
+    assert 'broken_library.py", line 4' in text
+    assert 'kernels/k.py", line' in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 
@@ -74,3 +75,11 @@ def test_a_warning_says_what_was_tested(field: str, version: str, supported: Sup
     assert supported.newest in warning.message
     assert f"pip install '{supported.distribution}=={supported.newest}'" in warning.remedy
     assert "\n" not in str(warning)
+
+
+def test_no_resolver_can_go_back_to_a_release_of_years_ago() -> None:
+    """What extras ask for by way of others has a bound of its own: s3fs 0.4 has none that fits fsspec's."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    assert any(Requirement(text).name == "s3fs" for text in asked)
+    assert [text for text in asked if not any(s.operator == ">=" for s in Requirement(text).specifier)] == []
