@@ -73,12 +73,12 @@ from stubgen.sources.imports import import_name
 from stubgen.sources.modules import kernel_modules
 from stubgen.compiler.worker import arguments
 from stubgen.compiler.worker import worker
-from stubgen.compiler.jobs import Settings
+from stubgen.compiler.jobs import WorkerSettings
 from stubgen.declare.declarations import declared_in
 from stubgen.config.devices import builtin_profile
 
 out, project, kernels, arch = sys.argv[1:]
-assert not worker._set_up(Settings(project, arch, builtin_profile(arch), out))
+assert not worker._set_up(WorkerSettings(project, arch, builtin_profile(arch), out))
 for module in kernel_modules([Path(kernels)], Path(project)):
     name, root = import_name(module.path)
     sys.path[:0] = [project, str(root)]
@@ -88,7 +88,7 @@ for module in kernel_modules([Path(kernels)], Path(project)):
         if call is None:
             continue
         bound = arguments.bind(call)
-        options = f"--enable-tvm-ffi --gpu-arch={arch} {call.options}"
+        options = f"--enable-tvm-ffi --gpu-arch={arch} {call.options.options}"
         compiled = cute.compile(call.fn, *bound.args, options=options, **bound.kwargs)
         compiled.export_to_c(f"{out}/{declaration.name}.o", declaration.name)
 """
