@@ -35,7 +35,7 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """Give the leading numbers of a version."""
+    """Return the leading numbers of a version."""
     parts = text.split(".")[:3]
     return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
 
@@ -106,7 +106,7 @@ NAMESPACE = __name__.rpartition(".")[0].replace(".", "__")
 
 
 def library(name: str) -> Any:
-    """Give a function of the library that has no Python face."""
+    """Return a function of the library that has no Python face."""
     return _LIBRARY[name]
 
 
@@ -116,7 +116,7 @@ def stated(name: str) -> Any:
 
 
 def resolve(path: str) -> Any:
-    """Give a function by its module and name in the package, such as ``"host.add"``."""
+    """Return a function by its module and name in the package, such as ``"host.add"``."""
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(f".{module}", __package__), name)
 
@@ -192,7 +192,7 @@ def _by_keyword(function: Any) -> str:
 
 
 def _is_numpy_bool(given: Any) -> bool:
-    """Tell whether this is NumPy's bool, which tvm-ffi does not know; calls with one are made again."""
+    """Return whether this is NumPy's bool, which tvm-ffi does not know; calls with one are made again."""
     kind: Any = type(given)
     return getattr(kind, "__module__", "") == "numpy" and kind.__name__ in ("bool", "bool_")
 
@@ -262,21 +262,21 @@ class Variants(Mapping[str, NativeFunction]):
         self._functions: dict[str, NativeFunction] = {}
 
     def __getitem__(self, key: str) -> NativeFunction:
-        """Give the variant with these labels."""
+        """Return the variant with these labels."""
         if key not in self._functions:
             self._functions[key] = self._load(key)
         return self._functions[key]
 
     def __contains__(self, key: object) -> bool:
-        """Tell whether there is a variant with these labels."""
+        """Return whether there is a variant with these labels."""
         return key in self._prototypes
 
     def __iter__(self) -> Iterator[str]:
-        """Give the labels in the order of the family's axes."""
+        """Return the labels in the order of the family's axes."""
         return iter(self._prototypes)
 
     def __len__(self) -> int:
-        """Give the number of variants."""
+        """Return the number of variants."""
         return len(self._prototypes)
 
     def __repr__(self) -> str:
@@ -312,7 +312,7 @@ class NativeVariant(NativeFunction):
 
 
 def _native(name: str, prototype: Callable[..., None], kind: type[NativeFunction]) -> Any:
-    """Give the library's function of a name; the docstring and the signature are those of a prototype."""
+    """Return the library's function of a name; the docstring and the signature are those of a prototype."""
     function: Any = kind.__new__(kind)
     function.__move_handle_from__(_LIBRARY[name])
     function.__name__ = name
@@ -417,7 +417,7 @@ def _taking_tensors(
 
 
 def _address(given: Any, name: str, dtype: str, alignment: int, device: str) -> int:
-    """Give the address of a tensor's data, after checking what the compiled function cannot see of it."""
+    """Return the address of a tensor's data, after checking what the compiled function cannot see of it."""
     tensor: Any = tvm_ffi.from_dlpack(given)
     try:
         found = str(tensor.dtype)

@@ -13,11 +13,11 @@ class Tensor(Protocol):
     """A tensor of any framework that speaks DLPack: torch, JAX, CuPy, NumPy, tvm_ffi, ..."""
 
     def __dlpack__(self, *, stream: Any = ...) -> Any:
-        """Give a capsule that describes the tensor."""
+        """Return a capsule that describes the tensor."""
         ...
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        """Give the kind of device and its number."""
+        """Return the kind of device and its number."""
         ...
 
 
@@ -25,7 +25,7 @@ class SupportsOpaquePtr(Protocol):
     """An object that stands for an address."""
 
     def __tvm_ffi_opaque_ptr__(self) -> Any:
-        """Give the address."""
+        """Return the address."""
         ...
 
 
@@ -33,7 +33,7 @@ class SupportsCudaStream(Protocol):
     """An object that stands for a CUDA stream, such as torch.cuda.Stream."""
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Give the version of the protocol and the address of the stream."""
+        """Return the version of the protocol and the address of the stream."""
         ...
 
 

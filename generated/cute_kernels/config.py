@@ -21,33 +21,33 @@ _LIBRARIES = {
 
 
 def include_dir() -> Path:
-    """Give the folder of the headers."""
+    """Return the folder of the headers."""
     return _FOLDER / "include"
 
 
 def library_dir() -> Path:
-    """Give the folder of the libraries."""
+    """Return the folder of the libraries."""
     return _FOLDER / "lib"
 
 
 def cmake_dir() -> Path:
-    """Give the folder for CMake's ``cute_kernels_DIR``."""
+    """Return the folder for CMake's ``cute_kernels_DIR``."""
     return library_dir() / "cmake" / "cute_kernels"
 
 
 def pkgconfig_dir() -> Path:
-    """Give the folder for ``PKG_CONFIG_PATH``."""
+    """Return the folder for ``PKG_CONFIG_PATH``."""
     return library_dir() / "pkgconfig"
 
 
 def compiler_flags() -> list[str]:
-    """Give the compiler's arguments: where the headers are, and those of tvm-ffi."""
+    """Return the compiler's arguments: where the headers are, and those of tvm-ffi."""
     folders = [str(include_dir()), *libinfo.include_paths()]
     return [f"-I{folder}" for folder in folders]
 
 
 def linker_flags(link: str = "shared") -> list[str]:
-    """Give the linker's arguments.
+    """Return the linker's arguments.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def linker_flags(link: str = "shared") -> list[str]:
 
 
 def runtime_path_flags() -> list[str]:
-    """Give the linker's arguments that let a program find the shared libraries where they are now."""
+    """Return the linker's arguments that let a program find the shared libraries where they are now."""
     return [f"-Wl,-rpath,{library_dir()}", f"-Wl,-rpath,{_tvm_ffi_dir()}"]
 
 

@@ -602,7 +602,7 @@ def rmsnorm(x: Array, weight: Array, eps: float) -> Array:
 
 
 def _softmax_gradients(out: Array, grad_out: Array) -> Array:
-    """Give the gradients of softmax."""
+    """Return the gradients of softmax."""
     return softmax_backward(out=out, grad=grad_out)
 
 

@@ -207,7 +207,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """Give a number the type that the compiled function reads it by."""
+    """Return a number in the type that the compiled function reads it by."""
     if isinstance(value, bool):
         return np.bool_(value)
     return np.int64(value) if isinstance(value, int) else np.float64(value)
@@ -390,7 +390,7 @@ def _unlike_scalar(slot: Any, value: Any) -> str | None:
 
 
 def _holds(dtype: str, value: Any) -> bool:
-    """Tell whether a type has a number, and tvm-ffi, which passes on integers of 64 bits."""
+    """Return whether a type has a number, and tvm-ffi, which passes on integers of 64 bits."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return False
     if dtype == "bool":

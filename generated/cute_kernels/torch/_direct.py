@@ -42,13 +42,13 @@ _CLASSES = (torch.Tensor, torch.nn.Parameter)
 
 
 def _have_memory(*arguments: Any) -> bool:
-    """Tell whether all tensors have memory that holds their elements as they are."""
+    """Return whether all tensors have memory that holds their elements as they are."""
     tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
     return not any(torch._C._dispatch_keys(tensor).raw_repr() & ~_PLAIN for tensor in tensors)
 
 
 def are_plain(*arguments: Any) -> bool:
-    """Tell whether all tensors have memory, and none is of a subclass."""
+    """Return whether all tensors have memory, and none is of a subclass."""
     classes = all(type(a) in _CLASSES for a in arguments if isinstance(a, torch.Tensor))
     return classes and have_memory(*arguments)
 
@@ -58,13 +58,13 @@ def _has_quiet_keys() -> bool:
 
 
 def _is_direct(*arguments: Any) -> bool:
-    """Tell whether all tensors are plain and nothing watches."""
+    """Return whether all tensors are plain and nothing watches."""
     modes = torch._C._len_torch_function_stack()
     return are_plain(*arguments) and _has_quiet_keys() and not modes and not torch.autograd._profiler_enabled()
 
 
 def is_watched() -> bool:
-    """Tell whether something wants to see calls; a default device does not."""
+    """Return whether something wants to see calls; a default device does not."""
     if not _has_quiet_keys() or torch.autograd._profiler_enabled():
         return True
     return not all(isinstance(mode, DeviceContext) for mode in _get_current_function_mode_stack())

@@ -151,7 +151,7 @@ def functional(
 
 
 def _is_differentiated(arguments: tuple[Any, ...], tensors: list[int]) -> bool:
-    """Tell whether gradients of a call will be asked for."""
+    """Return whether gradients of a call will be asked for."""
     if forward_ad._current_level >= 0:
         return True
     if is_grad_enabled():

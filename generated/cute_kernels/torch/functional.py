@@ -503,7 +503,7 @@ def rmsnorm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 def _softmax_gradients(out: Tensor, grad_out: Tensor) -> Tensor:
-    """Give the gradients of softmax."""
+    """Return the gradients of softmax."""
     return softmax_backward(out=out, grad=grad_out)
 
 
