@@ -93,6 +93,24 @@ def test_each_costs_only_its_own_kernel(known: Known, project: Project) -> None:
     assert "good" in contents(project.output)["cute_kernels/good.pyi"].decode()
 
 
+def test_a_run_of_nothing_but_trouble_ends(known: Known, project: Project) -> None:
+    """While modules are imported and while kernels are built: a process for each, and a limit of time."""
+    kinds = list(TROUBLES.items())
+    for number in range(26):
+        name, trouble = kinds[number % len(kinds)]
+        make(project, f"{name}{number}", trouble)
+        if number % 2:  # at once, and not when the kernel is built
+            file = project.folder / "kernels" / f"{name}{number}.py"
+            file.write_text(file.read_text() + "\nmake_trouble()\n")
+    done = project.generate("--timeout", "5", "--jobs", "2")
+    assert done.returncode == 1
+    assert contents(project.output) == known.old
+    found = errors(done)
+    named = {re.findall(r"kernels/(\w+)\.py", line)[0] for line in found}
+    assert named == {f"{kinds[number % len(kinds)][0]}{number}" for number in range(26)}
+    assert all(re.search(r"CS30[35]", line) for line in found), found
+
+
 def test_a_process_that_is_killed_once_is_forgiven(project: Project) -> None:
     make(project, "unlucky", "die_once()")
     done = project.generate()
